@@ -1,0 +1,90 @@
+# `make demo` and `make test` are all a newcomer needs; `make help` lists the rest.
+# Everything is set up in .venv, once, and again when pyproject.toml or constraints.txt change.
+
+SHELL := /bin/sh
+VENV ?= .venv
+BIN := $(VENV)/bin
+MADE := $(VENV)/.made
+RUN_READY := $(VENV)/.ready-to-run
+DEV_READY := $(VENV)/.ready-to-develop
+
+# The first Python that is new enough. `make test PYTHON=python3.13` picks another one.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
+	then echo $$python; break; fi; done)
+
+# More workers than two gain nothing on small machines; `make test WORKERS=8` on larger ones.
+WORKERS ?= 2
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint types layers examples slow format clean setup
+
+help: ## Show this list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(RUN_READY) ## Audit a shipped table: print the report and write audit.html.
+	@$(BIN)/voirdire demo -o audit.html
+
+test: $(DEV_READY) ## Run the default tests (the documents' examples are among them).
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+check: lint types layers test ## Run everything that a change must pass, but for the slow tests.
+
+lint: $(DEV_READY) ## Check style and layout of the code.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(DEV_READY) ## Check the types.
+	@$(BIN)/mypy
+
+layers: $(DEV_READY) ## Check that modules import only from lower layers.
+	@$(BIN)/lint-imports
+
+examples: $(DEV_READY) ## Run only the examples in README.md and docs.
+	@$(BIN)/python -m pytest tests/test_docs_examples.py
+
+# pytest ends with status 5 where no test is marked slow; that is no failure.
+slow: $(DEV_READY) ## Run the tests marked slow.
+	@if $(BIN)/python -m pytest -q -m slow --collect-only >/dev/null 2>&1 || [ $$? -ne 5 ]; \
+	then $(BIN)/python -m pytest -n $(WORKERS) -m slow; \
+	else echo "No test is marked slow."; fi
+
+format: $(DEV_READY) ## Bring the code into the project's layout.
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+setup: $(DEV_READY) ## Set up .venv with all that the tests need.
+
+clean: ## Remove .venv and everything that was made.
+	rm -rf $(VENV) build dist audit.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Debian splits venv off from python3: without it `python3 -m venv` fails half-way.
+$(MADE):
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "voirdire needs Python 3.11 or newer, and none was found. Install it with:" >&2; \
+		echo "    apt install python3 python3-venv" >&2; \
+		echo "or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; fi
+	@if ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		echo "$(PYTHON) is not a Python 3.11 or newer. Install one with:" >&2; \
+		echo "    apt install python3 python3-venv" >&2; exit 1; fi
+	@if ! $(PYTHON) -c 'import ensurepip, venv' 2>/dev/null; then \
+		version=$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+		echo "$(PYTHON) cannot make virtual environments: its venv module is missing. Install it with:" >&2; \
+		echo "    apt install python$$version-venv" >&2; exit 1; fi
+	@echo "Setting up $(VENV) with $$($(PYTHON) --version) (once; about a minute) ..." >&2
+	@$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+# Debian 12's pip is too old for dependency groups, so pip itself comes first.
+$(RUN_READY): pyproject.toml constraints.txt | $(MADE)
+	@$(PIP) install --quiet --upgrade 'pip>=25.1'
+	@$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+$(DEV_READY): pyproject.toml constraints.txt | $(MADE)
+	@$(PIP) install --quiet --upgrade 'pip>=25.1'
+	@$(PIP) install --quiet --constraint constraints.txt --editable . --group dev
+	@touch $@ $(RUN_READY)

@@ -1,0 +1,443 @@
+"""The main job: read labels, make every estimate, ask every check, and write the report."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as replaced
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import voirdire
+from voirdire import plugins, report
+from voirdire.checks.base import Check, Evidence
+from voirdire.document import Document
+from voirdire.errors import InputError, UsageError
+from voirdire.estimate import Estimate
+from voirdire.finding import Finding, State, worst_first
+from voirdire.formats.base import Format
+from voirdire.grid import LABEL, MISSING_CODE, Grid, grid
+from voirdire.inference import Settings, estimates
+from voirdire.labels import ALL_OUTCOMES, Labels, Tag, assemble, gold_name, write_whole
+from voirdire.options import Options
+from voirdire.readers.base import Reader
+from voirdire.rows import Rows
+from voirdire.scene import Counts, Estimates, Rate, Scene
+from voirdire.source import Source
+from voirdire.stats.base import Family
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_SLICES = 200
+EXPLORED_VALUES = range(2, 21)  # distinct values of a tag that is looked at unasked
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def sources(inputs: Sequence[Any]) -> list[Source]:
+    """Sources from file names (globs too), ``-`` for standard input, and frames.
+
+    Raises :class:`InputError` for a file that is missing and for a folder.
+    """
+    if not inputs:
+        raise UsageError("Name at least one input, or - for standard input.")
+    found: list[Source] = []
+    for given in inputs:
+        if isinstance(given, Source):
+            found.append(given)
+        elif isinstance(given, str) and given == "-":
+            found.append(Source(name="standard input", content=sys.stdin.buffer.read()))
+        elif isinstance(given, str | Path):
+            found.extend(_files(str(given)))
+        else:
+            found.append(Source.of_frame(given, name=f"frame {len(found) + 1}"))
+    return found
+
+
+def _files(given: str) -> list[Source]:
+    path = Path(given)
+    if not path.exists() and any(c in given for c in "*?["):
+        paths = [Path(p) for p in sorted(glob.glob(given, recursive=True))]
+        if not paths:
+            raise InputError(f"{given}: no file has such a name.")
+    else:
+        paths = [path]
+    for one in paths:
+        if not one.exists():
+            raise InputError(f"{one}: there is no such file.")
+        if one.is_dir():
+            raise InputError(
+                f"{one}: this is a folder. Name the files in it, for example '{one}/*.csv'."
+            )
+        if not one.is_file():
+            continue
+        if one.stat().st_size == 0:
+            raise InputError(f"{one}: the file is empty.")
+    return [Source(name=p.name, path=p) for p in paths]
+
+
+def reader_of(source: Source) -> Reader:
+    """The one reader that claims a source; a sure claim goes before one that is not."""
+    claims = [
+        (claim, reader)
+        for reader in plugins.load("readers", Reader)
+        if (claim := reader.sniff(source)) is not None
+    ]
+    sure = [c for c in claims if c[0].sure] or claims
+    if not sure:
+        known = ", ".join(r.title for r in plugins.load("readers", Reader))
+        raise InputError(
+            f"{source.name}: this is nothing that voirdire reads ({known}). If it is text in "
+            "another encoding, name it with --encoding."
+        )
+    if len(sure) > 1:
+        raise UsageError(
+            f"{source.name}: {' and '.join(r.title for _, r in sure)} both read this. "
+            "Rename the file so that one of them applies."
+        )
+    return sure[0][1]
+
+
+def read(*inputs: Any, options: Options) -> Labels:
+    """Read and join all inputs; see :func:`voirdire.read`."""
+    rows: list[Rows] = [reader_of(s).read(s, options) for s in sources(inputs)]
+    return assemble(rows, options)
+
+
+# --- auditing -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found: estimates, findings, and the report made of them."""
+
+    labels: Labels
+    estimates: tuple[Estimate, ...]
+    findings: tuple[Finding, ...]
+    document: Document
+
+    @cached_property
+    def results(self) -> pl.DataFrame:
+        """The results table of the contract, one row an estimate."""
+        from voirdire.formats.table import results_frame
+
+        return results_frame(self.estimates)
+
+    def write(self, path: str | Path) -> None:
+        """Write the report; the suffix picks the format, and a file is only replaced when whole."""
+        format_ = format_of(path)
+        content = format_.render(self.document)
+        write_whole(Path(path), content)
+
+    def __repr__(self) -> str:
+        made = [f for f in self.findings if f.state is State.FOUND]
+        return f"<Audit: {len(self.estimates)} estimates, {len(made)} findings>"
+
+
+def format_of(path: str | Path) -> Format:
+    """The format for a file name; raises :class:`UsageError` for an unknown suffix."""
+    suffix = Path(path).suffix.lower()
+    formats = plugins.load("formats", Format)
+    for one in formats:
+        if suffix in one.suffixes:
+            return one
+    known = " ".join(s for f in formats for s in f.suffixes)
+    raise UsageError(f"{path}: no format is written as {suffix or 'a file without suffix'}. Use {known}.")
+
+
+def run(labels: Labels, options: Options | None = None) -> Audit:
+    """Audit labels; ``options`` may differ from those they were read with in all but reading."""
+    if options is not None and options is not labels.options:
+        labels = labels.with_facts(options)
+    options = labels.options
+    scene, slices = scenes(labels)
+    settings = Settings.of(options)
+    families = sorted(plugins.load("stats", Family), key=lambda f: (f.order, f.name))
+    made: list[Estimate] = []
+    for one in (scene, *slices):
+        for family in families:
+            if one.exploratory and family.name != "collapse":
+                continue
+            made += _estimates(family, one, settings)
+    checks = sorted(plugins.load("checks", Check), key=lambda c: (c.rank, c.name))
+    findings: list[Finding] = []
+    asked: set[str] = set()
+    evidence = _evidence(labels, scene, slices, made, findings)
+    for check in checks:
+        if check.name == "class_collapse":
+            findings += check.run(evidence)
+            asked.add(check.name)
+    flagged = flagged_graders(findings)
+    if flagged:
+        scene = scene.flagging(flagged)
+        slices = [s.flagging(flagged) for s in slices]
+        again = [f for f in families if f.after_findings]
+        seen = {(e.statistic, *e.key) for e in made}
+        for one in (scene, *(s for s in slices if not s.exploratory)):
+            for family in again:
+                made += [
+                    e
+                    for e in _estimates(family, one, settings)
+                    if (e.statistic, *e.key) not in seen
+                ]
+    for check in checks:
+        if check.name not in asked:
+            findings += check.run(_evidence(labels, scene, slices, made, findings))
+    ordered = tuple(worst_first(findings))
+    listed = tuple(e for e in made if e.listed and not _unlisted(e, slices))
+    document = report.document(
+        labels, scene, [s for s in slices if not s.exploratory], Estimates(made), ordered, families,
+        listed, voirdire.__version__,
+    )
+    return Audit(labels=labels, estimates=listed, findings=ordered, document=document)
+
+
+def _estimates(family: Family, scene: Scene, settings: Settings) -> list[Estimate]:
+    made = estimates(
+        family.parts(scene), settings, slice_=scene.slice, with_intervals=not scene.exploratory
+    )
+    return family.finish(made, scene) if family.finish is not None else made
+
+
+def _unlisted(estimate: Estimate, slices: Sequence[Scene]) -> bool:
+    """Estimates of slices that nobody asked for are evidence of findings only."""
+    return bool(estimate.key.slice) and any(
+        s.exploratory and s.slice == estimate.key.slice for s in slices
+    )
+
+
+def _evidence(
+    labels: Labels,
+    scene: Scene,
+    slices: Sequence[Scene],
+    made: Iterable[Estimate],
+    findings: Sequence[Finding],
+) -> Evidence:
+    return Evidence(
+        whole=scene,
+        slices=tuple(slices),
+        estimates=Estimates(made),
+        clusters_declared=labels.clusters_declared,
+        earlier=tuple(findings),
+    )
+
+
+def flagged_graders(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """The graders with a collapsed class, in the order of the findings; no slices, nothing exploratory."""
+    return tuple(
+        dict.fromkeys(
+            f.grader
+            for f in findings
+            if f.code == "class_collapse"
+            and f.state is State.FOUND
+            and not f.exploratory
+            and not f.slice
+        )
+    )
+
+
+# --- scenes -------------------------------------------------------------------------------------
+
+
+def rates_of(labels: Labels, options: Options) -> tuple[Rate, ...]:
+    """The rates to report: those asked for, else the top class and everything but the bottom class."""
+    classes = labels.classes
+    known = np.array(classes)
+
+    def rate(name: str, members: Iterable[str]) -> Rate:
+        return Rate(name=name, members=np.isin(known, list(members)))
+
+    if options.rate:
+        return tuple(rate(name, members) for name, members in options.rate)
+    if not labels.ordered:
+        return ()
+    top, bottom = labels.scale[-1], labels.scale[0]
+    rates = [rate(top, [top])]
+    if len(labels.scale) > 2:
+        outside = {bottom, *options.refusal_like}
+        rates.append(rate(f"non_{bottom}", [c for c in classes if c not in outside]))
+    return tuple(rates)
+
+
+def scenes(labels: Labels) -> tuple[Scene, list[Scene]]:
+    """The whole, and its slices: those asked for with ``--by``, then exploratory ones."""
+    options = labels.options
+    gold = gold_name(labels.grader_names, options)
+    asked = [_crossed(labels, by) for by in options.by]
+    explored = _explored(labels, [t for by in asked for t in by])
+    everything: Grid | None = None
+    counts: Counts | None = None
+    if labels.kind == "labels":
+        everything = grid(labels, tags=[*dict.fromkeys([t for by in asked for t in by] + explored)])
+    else:
+        counts = _counts(labels, labels.frame)
+    whole = Scene(
+        grid=everything,
+        counts=counts,
+        graders=labels.graders,
+        classes=labels.classes,
+        scale=labels.scale,
+        ordered=labels.ordered,
+        gold=gold,
+        reference=options.reference,
+        rates=rates_of(labels, options),
+        options=options,
+    )
+    slices: list[Scene] = []
+    for tags in asked:
+        slices += _sliced(labels, whole, tags, exploratory=False)
+    if len(whole.panel) <= 20 or gold:
+        for tag in explored:
+            slices += _sliced(labels, whole, [tag], exploratory=True)
+    return whole, slices
+
+
+def _crossed(labels: Labels, by: str) -> list[str]:
+    """The tags that one ``--by`` names; a tag whose own name has a plus sign goes first."""
+    names = [t.name for t in labels.tags]
+    if by in names:
+        return [by]
+    parts = by.split("+")
+    for part in parts:
+        if part.startswith("label:") and part.removeprefix("label:") in labels.grader_names:
+            if labels.kind == "counts":
+                raise UsageError(f"--by {part}: a table of counts has no labels of responses.")
+            continue
+        if part not in names:
+            raise UsageError(
+                f"--by {by}: there is no tag {part!r}. Tags: {', '.join(names) or 'none'}; "
+                "or label:GRADER."
+            )
+    return parts
+
+
+def _explored(labels: Labels, asked: Sequence[str]) -> list[str]:
+    """Tags looked at unasked: text, 2 to 20 values, of the response, and not themselves labels."""
+    if labels.kind == "counts":
+        return []
+    classes = set(labels.classes)
+    found = []
+    for tag in labels.tags:
+        if (
+            tag.name in asked
+            or tag.name in ("raw", "outcome_reason", "file")
+            or tag.numeric
+            or not tag.per_response
+            or tag.values not in EXPLORED_VALUES
+            or _is_labels(labels, tag, classes)
+        ):
+            continue
+        found.append(tag.name)
+    return found
+
+
+def _is_labels(labels: Labels, tag: Tag, classes: set[str]) -> bool:
+    values = set(labels.frame[tag.name].drop_nulls().unique().to_list())
+    return values <= classes or labels.frame["cluster"].equals(labels.frame[tag.name])
+
+
+def _sliced(
+    labels: Labels, whole: Scene, tags: Sequence[str], *, exploratory: bool
+) -> list[Scene]:
+    made: list[Scene] = [whole]
+    for tag in tags:
+        made = [
+            _slice(labels, scene, tag, value)
+            for scene in made
+            for value in _values(labels, scene, tag)
+        ]
+        if len(made) > MOST_SLICES:
+            raise UsageError(
+                f"--by {'+'.join(tags)} makes more than {MOST_SLICES} slices. Choose a tag with fewer "
+                "values."
+            )
+    return [
+        replaced(s, exploratory=exploratory)
+        for s in made
+        if s.counts is not None or (s.grid is not None and s.grid.responses)
+    ]
+
+
+def _values(labels: Labels, scene: Scene, tag: str) -> list[str]:
+    if scene.grid is not None:
+        values = scene.grid.tags[tag][0]
+        used = set(np.unique(scene.grid.tags[tag][1]).tolist())
+        return [v for i, v in enumerate(values) if i in used]
+    return labels.frame[tag].drop_nulls().unique().sort().to_list()
+
+
+def _slice(labels: Labels, scene: Scene, tag: str, value: str) -> Scene:
+    name = f"{tag}={value}"
+    sliced = None
+    counts = None
+    if scene.grid is not None:
+        sliced = scene.grid.sliced(tag, value)
+    else:
+        frame = labels.frame
+        for one in [*scene.slice.split(","), name] if scene.slice else [name]:
+            column, _, wanted = one.partition("=")
+            frame = frame.filter(frame[column] == wanted)
+        counts = _counts(labels, frame)
+    return replaced(
+        scene,
+        grid=sliced,
+        counts=counts,
+        slice=f"{scene.slice},{name}" if scene.slice else name,
+        memory={},
+    )
+
+
+def _counts(labels: Labels, frame: pl.DataFrame) -> Counts:
+    """Counts of a count table; several rows of a grader (one a corpus, say) add up."""
+    names, classes = labels.grader_names, labels.classes
+    counts = np.zeros((len(names), len(classes)))
+    printed = np.zeros((len(names), len(classes)), dtype=np.int64)
+    totals = np.zeros(len(names))
+    with_total = np.zeros(len(names), dtype=np.int64)
+    rows = np.zeros(len(names), dtype=np.int64)
+    calls = np.zeros((len(names), len(ALL_OUTCOMES)))
+    seen: dict[str, int] = {}
+    for row in frame.iter_rows(named=True):
+        g = names.index(row["grader"])
+        weight = float(row["weight"]) if row["weight"] is not None else np.nan
+        if row["label"] is not None:
+            c = classes.index(row["label"])
+            counts[g, c] += weight
+            printed[g, c] += 1
+        elif row["outcome"] == "label":
+            totals[g] += weight
+            with_total[g] += 1
+        else:
+            calls[g, ALL_OUTCOMES.index(row["outcome"])] += weight
+        seen[row["grader"]] = seen.get(row["grader"], 0) + 1
+    del seen
+    rows = printed.max(axis=1)
+    counts = np.where(printed < np.maximum(rows, 1)[:, None], np.nan, counts)
+    sums = counts.sum(axis=1)
+    totals = np.where(with_total >= np.maximum(rows, 1), totals, sums)
+    calls[:, LABEL] = np.where(np.isfinite(totals), totals, 0.0)
+    calls[:, MISSING_CODE] += 0.0
+    return Counts(labels=counts, totals=totals, calls=calls)
+
+
+# --- other documents ----------------------------------------------------------------------------
+
+
+def look(inputs: Sequence[Any], options: Options) -> Document:
+    """What is in the inputs, what can be computed and what not, and the exact next command."""
+    from voirdire import looking
+
+    return looking.document(inputs, options)
+
+
+def statistics() -> Document:
+    """The list of estimands: what each asks, whom it describes, when it cannot be said, its source."""
+    families = sorted(plugins.load("stats", Family), key=lambda f: (f.order, f.name))
+    return report.statistics(families, plugins.load("checks", Check), voirdire.__version__)

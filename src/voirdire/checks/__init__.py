@@ -1,0 +1,1 @@
+"""Checks: one file a check. Each reads estimates and says what they mean for the reader."""

@@ -1,0 +1,167 @@
+"""A collapse inside one part of the responses that the pooled counts do not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from voirdire.checks.base import Check, Evidence
+from voirdire.corroboration import MOST_GRADERS, Reading, Rule, holm, testable_classes
+from voirdire.finding import Finding, State, Strength
+from voirdire.scene import Scene
+from voirdire.wording import Name, Text, counted, say, times
+
+ALPHA = 0.05
+SHOWN = 4
+
+
+@dataclass(frozen=True)
+class _Cell:
+    scene: Scene
+    reading: Reading
+    p: float | None
+
+
+def run(evidence: Evidence) -> Iterable[Finding]:
+    whole = evidence.whole
+    classes = testable_classes(whole)
+    if not evidence.slices or len(classes) < 2:
+        return
+    if len(whole.panel) > MOST_GRADERS and not whole.gold:
+        return
+    pooled = {
+        (f.grader, f.class_)
+        for f in evidence.earlier
+        if f.code == "class_collapse" and f.grader and f.state in (State.FOUND, State.CANNOT_TELL)
+    }
+    cells: list[tuple[Scene, Reading]] = []
+    for scene in evidence.slices:
+        rule = Rule(scene, evidence.estimates)
+        cells += [
+            (scene, reading)
+            for grader in scene.panel
+            for class_ in classes
+            if (reading := rule.read(grader, class_)) is not None and reading.verdict != "none"
+        ]
+    adjusted = holm([reading.p for _, reading in cells])
+    tested = len(cells)
+    told: dict[tuple[str, str], list[_Cell]] = {}
+    for (scene, reading), p in zip(cells, adjusted, strict=True):
+        if reading.verdict not in ("found", "two") or (reading.grader, reading.class_) in pooled:
+            continue
+        told.setdefault((reading.grader, reading.class_), []).append(_Cell(scene, reading, p))
+    told = _without_mirrors(told, whole)
+    for (grader, class_), found in told.items():
+        asked = [c for c in found if not c.scene.exploratory]
+        yield _finding(whole, grader, class_, asked or found, tested)
+    if not told:
+        yield Finding(
+            code="hidden_in_pool",
+            state=State.CLEAR,
+            sentence=(
+                f"No class collapses inside one part of the responses alone ({tested:,} cells looked at)."
+                " Parts with few labels of a class cannot show it.",
+            ),
+        )
+
+
+def _without_mirrors(
+    told: dict[tuple[str, str], list[_Cell]], whole: Scene
+) -> dict[tuple[str, str], list[_Cell]]:
+    """With two classes the low count of one grader is the high count of the other: said once."""
+    if len(testable_classes(whole)) > 2:
+        return told
+    kept: dict[tuple[str, str], list[_Cell]] = {}
+    for key, cells in sorted(told.items(), key=lambda item: min(_ratio(c) for c in item[1])):
+        seen = {(c.scene.slice) for other in kept.values() for c in other}
+        new = [c for c in cells if c.scene.slice not in seen]
+        if new:
+            kept[key] = new
+    return kept
+
+
+def _ratio(cell: _Cell) -> float:
+    deciding = cell.reading.deciding
+    assert deciding is not None
+    return deciding.own / deciding.others
+
+
+def _finding(
+    whole: Scene, grader: str, class_: str, cells: list[_Cell], tested: int
+) -> Finding:
+    cells = sorted(cells, key=_ratio)
+    exploratory = cells[0].scene.exploratory
+    counts_only = whole.counts is not None
+    sure = [
+        c
+        for c in cells
+        if c.reading.verdict == "found" and (counts_only or (c.p is not None and c.p < ALPHA))
+    ]
+    state = State.FOUND if sure else State.CANNOT_TELL
+    strength = Strength.NONE
+    if sure:
+        strength = Strength.INDICATIVE if counts_only or exploratory else Strength.LIKELY
+    where: list[str | Name] = []
+    for i, one in enumerate(cells[:SHOWN]):
+        deciding = one.reading.deciding
+        assert deciding is not None
+        where += [
+            "; " if i else "",
+            Name(one.scene.slice),
+            f" {counted(deciding.own)} beside {counted(deciding.others)} of ",
+            Name(deciding.other),
+            f" (ratio {times(_ratio(one))})",
+        ]
+    if len(cells) > SHOWN:
+        where.append(f"; and {len(cells) - SHOWN} more")
+    sentence = say(
+        "Pooled, {grader} gives {class_} often enough; inside {parts} it hardly does: {where}.",
+        grader=Name(grader),
+        class_=Name(class_),
+        parts="one part of the responses" if len(cells) == 1 else f"{len(cells)} parts",
+        where=tuple(where),
+    )
+    tail: Text
+    if all(c.reading.verdict == "two" for c in cells):
+        tail = (" This is a difference between two graders and no more.",)
+    elif not sure:
+        tail = (f" After Holm over {tested:,} cells it could be chance.",)
+    else:
+        tail = (f" It stands after Holm over {tested:,} cells.",)
+        if counts_only:
+            tail = (" Counts alone cannot say more.",)
+    if exploratory:
+        tail = (
+            *tail,
+            f" Nobody asked for these parts: exploratory, {tested:,} cells looked at. "
+            "Confirm it on new responses, with --by.",
+        )
+    return Finding(
+        code="hidden_in_pool",
+        state=state,
+        strength=strength,
+        grader=grader,
+        other=cells[0].reading.deciding.other if cells[0].reading.deciding else "",
+        class_=class_,
+        slice=cells[0].scene.slice,
+        exploratory=exploratory,
+        sentence=(*sentence, *tail),
+        evidence=tuple(c.ratio for one in cells for c in one.reading.against),
+        weight=max(
+            (c.reading.deciding.others - c.reading.deciding.own) for c in cells if c.reading.deciding
+        ),
+    )
+
+
+CHECK = Check(
+    name="hidden_in_pool",
+    codes={
+        "hidden_in_pool": "Inside one part of the responses a grader hardly uses a class that it uses in the pool."
+    },
+    run=run,
+    would_miss=(
+        "Parts that no tag tells apart; tags with more than 20 values or of numbers, unless named "
+        "with --by; parts with fewer labels of the class than the base."
+    ),
+    rank=20,
+)

@@ -1,0 +1,119 @@
+"""Where a command's results go: files first, then the report on standard output; the rest to standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from voirdire.errors import InputError, UsageError
+from voirdire.wording import Text, listed, plain, printable
+
+if TYPE_CHECKING:
+    from voirdire.document import Document
+
+__all__ = ["check_outputs", "format_suffixes", "note", "show", "working", "write_all"]
+
+WIDTH = 100  # where no terminal says how wide it is
+PATIENCE = 1.0  # seconds before a terminal is told that something is going on
+
+
+def format_suffixes() -> tuple[str, ...]:
+    """The suffixes of all report formats that are there."""
+    from voirdire.formats.base import Format
+    from voirdire.plugins import load
+
+    return tuple(suffix for format in load("formats", Format) for suffix in format.suffixes)
+
+
+def check_outputs(
+    outputs: Sequence[Path], inputs: Sequence[str], suffixes: Sequence[str], *, what: str
+) -> None:
+    """Refuse, before any work, a file that could not be written or must not be.
+
+    ``what`` says what would be written, for the message. Raises :class:`UsageError`.
+    """
+    read = {Path(name).resolve() for name in inputs if name != "-"}
+    for path in outputs:
+        if path.is_dir():
+            raise UsageError(
+                f"-o {path}: this is a folder. Name a file in it: -o {path}/audit.html"
+            )
+        if path.suffix.lower() not in suffixes:
+            named = f"by the suffix {path.suffix!r}" if path.suffix else "without a suffix"
+            raise UsageError(
+                f"-o {path}: {what} cannot be written {named}. "
+                f"Suffixes: {plain(listed(suffixes, most=20, last='or'))}."
+            )
+        if not path.parent.is_dir():
+            raise UsageError(
+                f"-o {path}: there is no folder {path.parent}. Make it first: mkdir -p {path.parent}"
+            )
+        if path.resolve() in read:
+            raise UsageError(f"-o {path}: this is an input, and would be lost. Name another file.")
+
+
+def write_all(outputs: Sequence[Path], write: Callable[[Path], None], *, quiet: bool) -> None:
+    """Write each file and name it on standard error. Raises :class:`InputError` where one fails."""
+    for path in outputs:
+        try:
+            write(path)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise InputError(f"-o {path}: {error.strerror or error}.") from error
+        if not quiet:
+            print(f"voirdire: wrote {printable(str(path))}", file=sys.stderr)
+
+
+def show(document: Document, *, brief: bool = False) -> None:
+    """Print a report on standard output, as wide as the terminal is; ``brief`` for its summary."""
+    from rich.console import Console
+
+    from voirdire.formats.text import print_document
+
+    class Page(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to the command line's entry; rich would leave with status 1."""
+            raise BrokenPipeError
+
+    at_terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
+    page = Page(
+        file=sys.stdout,
+        width=None if at_terminal else WIDTH,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+    print_document(document, page, brief=brief)
+
+
+def note(notices: Iterable[Text | str]) -> None:
+    """Print what happened to the input on standard error."""
+    for notice in notices:
+        print(f"voirdire: note: {printable(plain(notice))}", file=sys.stderr)
+
+
+@contextmanager
+def working(what: str, *, quiet: bool = False) -> Iterator[None]:
+    """Tell a person at a terminal that work goes on, if it takes longer than a second."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    from rich.console import Console
+
+    status = Console(stderr=True).status(f"{what} …")
+    timer = threading.Timer(PATIENCE, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()

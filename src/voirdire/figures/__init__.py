@@ -1,0 +1,1 @@
+"""Figures: one file a figure, from plain data to SVG."""

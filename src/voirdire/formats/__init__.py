@@ -1,0 +1,1 @@
+"""Formats: one file an output format, from a document to bytes."""

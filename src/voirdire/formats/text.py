@@ -1,0 +1,397 @@
+"""Plain text: the report for a terminal and for ``.txt`` files, laid out with rich.
+
+Text from the data never meets rich's markup: everything is built as ``rich.text.Text``. Colour only
+repeats what a word and a sign already say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from voirdire import plugins
+from voirdire.document import (
+    Block,
+    Cell,
+    Document,
+    Figure,
+    FindingBlock,
+    Heading,
+    Kind,
+    Paragraph,
+    Paste,
+    Table,
+    Tone,
+    display,
+    display_interval,
+)
+from voirdire.figures.base import Drawing
+from voirdire.finding import Finding, State
+from voirdire.formats.base import (
+    LOUD,
+    STATE_SIGNS,
+    STATE_WORDS,
+    Format,
+    counted_states,
+    evidence_text,
+    options_given,
+    reasons,
+    sections,
+)
+from voirdire.wording import Name, Text, plain, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.text import Text as Line
+
+WIDTH = 100
+_STYLES = {
+    State.FOUND: "bold yellow",
+    State.CANNOT_TELL: "bold blue",
+    State.NOT_APPLICABLE: "dim",
+    State.CLEAR: "cyan",
+}
+_ASCII_SIGNS = {
+    State.FOUND: "!",
+    State.CANNOT_TELL: "?",
+    State.NOT_APPLICABLE: "-",
+    State.CLEAR: "o",
+}
+# How our own signs are written where the output's encoding does not have them.
+_PLAIN = str.maketrans(
+    {"≥": ">=", "≤": "<=", "→": "->", "–": "-", "−": "-", "×": "x", "…": "...", "⟨": "<", "⟩": ">"}
+    | {
+        "“": '"',
+        "”": '"',
+        "‘": "'",
+        "’": "'",
+        "κ": "kappa",
+        "α": "alpha",
+        "Φ": "Phi",
+        "λ": "lambda",
+    }
+)
+
+
+def render(document: Document) -> bytes:
+    """Write the whole report as plain text, 100 columns wide and without colour."""
+    import io
+
+    from rich.console import Console
+
+    file = io.StringIO()
+    console = Console(
+        file=file,
+        width=WIDTH,
+        color_system=None,
+        force_terminal=False,
+        force_jupyter=False,
+        legacy_windows=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+        _environ={},
+    )
+    _Page(document, console, encoding="utf-8", brief=False).print()
+    lines = (line.rstrip() for line in file.getvalue().split("\n"))
+    return ("\n".join(lines).strip("\n") + "\n").encode("utf-8", "replace")
+
+
+def print_document(document: Document, console: Console, *, brief: bool = False) -> None:
+    """Print the report to a terminal, in its width and with its colours.
+
+    ``brief`` cuts what is clear or does not apply to one line each and leaves the files, the
+    options and the evidence to the written report. Never raises for characters that the
+    console's encoding lacks: signs of ours get an ASCII form and others a question mark.
+    """
+    _Page(document, console, encoding=console.encoding or "utf-8", brief=brief).print()
+
+
+GAP = 3  # columns between two cells of a table
+
+
+def _taken(group: dict[int, int]) -> int:
+    return sum(group.values()) + GAP * (len(group) - 1)
+
+
+class _Page:
+    """One printing of one document: where it goes, and what may be written there."""
+
+    def __init__(self, document: Document, console: Console, *, encoding: str, brief: bool) -> None:
+        self.document, self.console, self.brief = document, console, brief
+        self.encoding, self.cut = encoding, False
+        self.ascii_only = not encoding.lower().startswith("utf")
+        self.width = max(console.width, 40)
+
+    def print(self) -> None:
+        document = self.document
+        self.put(self.line(document.title, "bold"))
+        self.put(self.sentence(document.summary))
+        if document.findings:
+            self.head("Findings", counted_states(document.findings))
+            self.findings(document.findings)
+        for heading, blocks in sections(document):
+            if heading.text:
+                self.head(heading.text)
+            else:
+                self.put("")
+            self.blocks(blocks)
+        if not self.brief:
+            self.sources()
+
+    # How text becomes safe to print
+
+    def safe(self, text: str) -> str:
+        text = printable(text)
+        if not self.ascii_only:
+            return text
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            return text.translate(_PLAIN).encode(self.encoding, "replace").decode(self.encoding)
+        except LookupError:
+            return text.translate(_PLAIN).encode("ascii", "replace").decode("ascii")
+        return text
+
+    def line(self, text: str, style: str = "") -> Line:
+        from rich.text import Text as Line
+
+        return Line(self.safe(text), style=style, overflow="fold")
+
+    def sentence(self, text: Text | str, style: str = "") -> Line:
+        line = self.line("", style)
+        for part in (text,) if isinstance(text, str) else text:
+            if isinstance(part, Name):
+                line.append(self.safe(part.text), style="bold")
+            else:
+                line.append(self.safe(part))
+        return line
+
+    def put(self, what: RenderableType, *, indent: int = 0, wide: bool = False) -> None:
+        """Print a piece; prose keeps to a readable width, a table may take what there is."""
+        from rich.padding import Padding
+
+        width = self.width if wide else min(self.width, WIDTH)
+        if indent:
+            self.console.print(Padding(what, (0, 0, 0, indent), expand=False), width=width)
+        elif what == "":
+            self.console.print()
+        else:
+            self.console.print(what, width=width)
+
+    def head(self, text: str, after: str = "") -> None:
+        line = self.line(text.upper(), "bold")
+        if after:
+            line.append(self.safe("  " + after), style="not bold dim")
+        rule = "-" if self.ascii_only else "─"
+        self.put("")
+        self.put(line)
+        self.put(self.line(rule * min(self.width, WIDTH), "dim"))
+
+    # Findings
+
+    def findings(self, findings: tuple[Finding, ...]) -> None:
+        loud = [f for f in findings if f.state in LOUD]
+        quiet = [f for f in findings if f.state not in LOUD]
+        for i, finding in enumerate(loud):
+            if i:
+                self.put("")
+            self.loud(finding)
+        if loud and quiet:
+            self.put("")
+        for finding in quiet:
+            self.quiet(finding)
+        if self.cut:
+            self.put(self.line("Cut to one line each; the written report has them whole.", "dim"))
+
+    def badge(self, finding: Finding) -> Line:
+        sign = (_ASCII_SIGNS if self.ascii_only else STATE_SIGNS)[finding.state]
+        badge = self.line("")
+        badge.append(f"{self.safe(sign)} {STATE_WORDS[finding.state]}", _STYLES[finding.state])
+        return badge
+
+    def loud(self, finding: Finding) -> None:
+        line = self.badge(finding)
+        if finding.strength:
+            line.append(self.safe(f" · {finding.strength}"), "bold")
+        if finding.exploratory:
+            line.append(self.safe(" · exploratory"))
+        line.append(self.safe(f" · {finding.code}"), "dim")
+        self.put(line)
+        self.put(self.sentence(finding.sentence), indent=2)
+        if finding.next_step:
+            arrow = self.line("-> " if self.ascii_only else "→ ")
+            arrow.append_text(self.sentence(finding.next_step))
+            self.put(arrow, indent=2)
+        if not self.brief:
+            for estimate in finding.evidence:
+                self.put(
+                    self.hanging("- ", self.sentence(evidence_text(estimate), "dim")), indent=4
+                )
+
+    def quiet(self, finding: Finding) -> None:
+        sign = (_ASCII_SIGNS if self.ascii_only else STATE_SIGNS)[finding.state]
+        mark = f"{self.safe(sign)} {STATE_WORDS[finding.state]:<15}"
+        if self.brief:
+            text = self.line(mark, _STYLES[finding.state])
+            room = min(self.width, WIDTH) - len(mark) - 1
+            said = self.safe(" ".join(plain(finding.sentence).split()))
+            if len(said) > room:
+                end = "..." if self.ascii_only else "…"
+                said, self.cut = said[: room - len(end)] + end, True
+            text.append(said, "not dim default")
+            text.no_wrap, text.overflow = True, "crop"
+            self.put(text)
+        else:
+            self.put(self.hanging(mark, self.sentence(finding.sentence), _STYLES[finding.state]))
+
+    def hanging(self, mark: str, text: Line, style: str = "dim") -> RenderableType:
+        from rich.table import Table as Grid
+
+        grid = Grid.grid(padding=0)
+        grid.add_column(width=len(mark), no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(self.line(mark, style), text)
+        return grid
+
+    # Blocks
+
+    def blocks(self, blocks: Iterable[Block]) -> None:
+        for i, block in enumerate(blocks):
+            if i:
+                self.put("")
+            match block:
+                case Heading():
+                    self.put(self.line(block.text, "bold"))
+                case Paragraph():
+                    self.paragraph(block)
+                case Table():
+                    self.table(block)
+                case Figure():
+                    self.figure(block)
+                case FindingBlock():
+                    self.quiet(block.finding)
+                case Paste():
+                    self.paste(block)
+
+    def paragraph(self, block: Paragraph) -> None:
+        if block.tone is Tone.WARNING:
+            self.put(self.hanging("Warning: ", self.sentence(block.text), "bold yellow"))
+        else:
+            self.put(self.sentence(block.text, "dim" if block.tone is Tone.NOTE else ""))
+
+    def figure(self, block: Figure) -> None:
+        self.put(self.line(block.title, "bold"))
+        drawing = next((d for d in plugins.load("figures", Drawing) if d.name == block.name), None)
+        if drawing is None or drawing.lines is None:
+            self.put(self.sentence(block.alt))
+        else:
+            for text in drawing.lines(block.data, min(self.width, WIDTH), self.ascii_only):
+                line = self.line(text)
+                line.no_wrap, line.overflow = True, "crop"
+                self.put(line)
+        if block.caption:
+            self.put(self.sentence(block.caption, "dim"))
+
+    def paste(self, block: Paste) -> None:
+        self.put(self.line(block.title, "bold"))
+        for text in block.lines:
+            self.put(self.line(plain(text)), indent=2)
+
+    def table(self, block: Table) -> None:
+        notes = reasons(block)
+        titles = [
+            self.safe(c.title if isinstance(c.title, str) else c.title.text) for c in block.columns
+        ]
+        cells = [[self.cell(c, notes) for c in row] for row in block.rows]
+        self.put(self.line(block.title, "bold"))
+        for i, part in enumerate(self.folded(titles, cells)):
+            if i:
+                self.put("")
+            self.part(block, part, titles, cells)
+        for reason, mark in notes.items():
+            self.put(self.hanging(f"({mark}) ", self.line(reason, "dim")))
+        if block.note:
+            self.put(self.sentence(block.note, "dim"))
+
+    def cell(self, cell: Cell, notes: dict[str, str]) -> str:
+        text = self.safe(display(cell))
+        interval = display_interval(cell)
+        if interval:
+            text += self.safe(f" {interval}")
+        return f"{text} ({notes[cell.reason]})" if cell.reason else text
+
+    def folded(self, titles: list[str], cells: list[list[str]]) -> Iterator[dict[int, int]]:
+        """Columns with their widths, in groups that fit; every group starts with the first one."""
+        from rich.cells import cell_len
+
+        needed = [
+            max(
+                [max(map(cell_len, title.split()), default=1), 1]
+                + [min(cell_len(row[i]), 34 if i == 0 else 60) for row in cells]
+            )
+            for i, title in enumerate(titles)
+        ]
+        if not needed:
+            return
+        group = {0: needed[0]}
+        for i in range(1, len(titles)):
+            if len(group) > 1 and _taken(group) + GAP + needed[i] > self.width:
+                yield self.widened(group, titles)
+                group = {0: needed[0]}
+            group[i] = needed[i]
+        yield self.widened(group, titles)
+
+    def widened(self, group: dict[int, int], titles: list[str]) -> dict[int, int]:
+        """The widths again, with what is left given to titles that would wrap."""
+        from rich.cells import cell_len
+
+        left = self.width - _taken(group)
+        for i, width in group.items():
+            more = min(max(cell_len(titles[i]) - width, 0), max(left, 0))
+            group[i], left = width + more, left - more
+        return group
+
+    def part(
+        self, block: Table, group: dict[int, int], titles: list[str], cells: list[list[str]]
+    ) -> None:
+        from rich import box
+        from rich.table import Table as Grid
+
+        rule = "-" if self.ascii_only else "─"
+        lines = ["    "] * 8
+        lines[2] = rule * 4
+        grid = Grid(
+            box=box.Box("\n".join(lines) + "\n"),
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1),
+            header_style="bold",
+        )
+        for i, width in group.items():
+            left = i == 0 or block.columns[i].kind in (Kind.TEXT, Kind.NAME)
+            grid.add_column(
+                self.line(titles[i]),
+                justify="left" if left else "right",
+                overflow="fold",
+                vertical="top",
+                width=min(width, self.width),
+            )
+        for row in cells:
+            grid.add_row(*(self.line(row[i]) for i in group))
+        self.put(grid, wide=True)
+
+    def sources(self) -> None:
+        document = self.document
+        if document.inputs or options_given(document) or document.version:
+            self.head("Inputs and options")
+        for source in document.inputs:
+            self.put(self.line(f"{source.name}: {source.rows:,} rows, SHA-256 {source.sha256}"))
+        for name, text in options_given(document):
+            self.put(self.hanging(f"{name}: ", self.line(text)))
+        if document.version:
+            self.put(self.line(f"voirdire {document.version}"))
+
+
+FORMAT = Format(name="text", suffixes=(".txt",), render=render, title="Plain text")

@@ -1,0 +1,200 @@
+"""Labels as arrays: responses × graders of class codes, with cluster, stratum and weight codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from voirdire.labels import ALL_OUTCOMES, Labels
+from voirdire.options import MISSING
+
+Array = np.ndarray[Any, Any]
+
+NOT_THERE = -1  # no row for this response and grader
+NO_LABEL = -1
+LABEL = ALL_OUTCOMES.index("label")
+MISSING_CODE = ALL_OUTCOMES.index(MISSING)
+NO_MAJORITY = len(ALL_OUTCOMES)  # votes were readable and none of them won
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Labels of ``responses × graders`` as codes.
+
+    ``codes`` is int16, the place of the class in ``classes`` or ``NO_LABEL``; ``outcomes`` is int8,
+    the place in :data:`voirdire.labels.ALL_OUTCOMES`, ``NO_MAJORITY`` or ``NOT_THERE``;
+    ``calls`` counts calls by outcome, ``graders × outcomes``, over all votes. ``own_cluster`` is
+    true where every response is its own cluster. ``weights`` is ``None`` where all weigh the same.
+    """
+
+    graders: tuple[str, ...]
+    classes: tuple[str, ...]
+    codes: Array
+    outcomes: Array
+    calls: Array
+    cluster: Array
+    stratum: Array | None
+    weights: Array | None
+    own_cluster: bool
+    frequency: bool = False
+    tags: Mapping[str, tuple[list[str], Array]] = field(default_factory=dict)
+
+    @property
+    def responses(self) -> int:
+        return int(self.codes.shape[0])
+
+    def column(self, grader: str) -> Array:
+        return np.asarray(self.codes[:, self.graders.index(grader)])
+
+    def unread_share(self, grader: str) -> float:
+        """The share of calls that gave no label, among those that were asked."""
+        counts = self.calls[self.graders.index(grader)]
+        asked = counts.sum() - counts[MISSING_CODE]
+        return float(1 - counts[LABEL] / asked) if asked else 0.0
+
+    def sliced(self, tag: str, value: str) -> Grid:
+        """Only the labels whose tag has this value. Clusters keep their codes."""
+        values, codes = self.tags[tag]
+        wanted = codes == values.index(value)
+        if wanted.ndim == 1:
+            return self._rows(wanted)
+        masked = replaced(
+            self,
+            codes=np.where(wanted, self.codes, NO_LABEL).astype(np.int16),
+            outcomes=np.where(wanted, self.outcomes, NOT_THERE).astype(np.int8),
+        )
+        return masked._rows(wanted.any(axis=1))
+
+    def _rows(self, keep: Array) -> Grid:
+        outcomes = self.outcomes[keep]
+        return replaced(
+            self,
+            codes=self.codes[keep],
+            outcomes=outcomes,
+            calls=_calls(outcomes),
+            cluster=self.cluster[keep],
+            stratum=None if self.stratum is None else self.stratum[keep],
+            weights=None if self.weights is None else self.weights[keep],
+            tags={t: (values, codes[keep]) for t, (values, codes) in self.tags.items()},
+        )
+
+
+def _calls(outcomes: Array) -> Array:
+    """Calls by outcome, graders × outcomes, where each response has one call."""
+    graders = outcomes.shape[1]
+    counts = np.zeros((graders, len(ALL_OUTCOMES)), dtype=np.int64)
+    for g in range(graders):
+        column = outcomes[:, g]
+        column = np.where(column == NO_MAJORITY, LABEL, column)
+        counts[g] = np.bincount(column[column >= 0], minlength=len(ALL_OUTCOMES))
+    return counts
+
+
+def _dense(column: pl.Series) -> tuple[list[str], Array]:
+    """Distinct texts in sorted order and the code of each row (−1 for null)."""
+    values = column.drop_nulls().unique().sort()
+    codes = column.to_frame("v").join(
+        values.to_frame("v").with_row_index("code"), on="v", how="left", maintain_order="left"
+    )["code"]
+    return values.to_list(), codes.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
+    """The grid of a table of labels; several votes become one label by the vote rule."""
+    frame = labels.frame
+    names, classes = labels.grader_names, labels.classes
+    response_values, response = _dense(frame["response"])
+    grader = frame["grader"].to_physical().cast(pl.Int64).to_numpy()
+    label = frame["label"].to_physical().cast(pl.Int64).fill_null(NO_LABEL).to_numpy()
+    outcome = frame["outcome"].to_physical().cast(pl.Int64).to_numpy()
+    responses, graders = len(response_values), len(names)
+    calls = np.bincount(
+        grader * len(ALL_OUTCOMES) + outcome, minlength=graders * len(ALL_OUTCOMES)
+    ).reshape(graders, len(ALL_OUTCOMES))
+    place = response * graders + grader
+    codes = np.full(responses * graders, NO_LABEL, dtype=np.int16)
+    outcomes = np.full(responses * graders, NOT_THERE, dtype=np.int8)
+    if np.bincount(place, minlength=1).max(initial=0) <= 1:
+        codes[place], outcomes[place] = label, outcome
+    else:
+        _vote(labels, place, label, outcome, codes, outcomes)
+    first = np.full(responses, -1, dtype=np.int64)
+    first[response[::-1]] = np.arange(len(response))[::-1]
+    cluster_values, cluster = _dense(frame["cluster"])
+    stratum = None
+    if frame["stratum"].null_count() < len(frame):
+        stratum = _dense(frame["stratum"])[1][first]
+    weights = None
+    if frame["weight"].null_count() < len(frame):
+        weights = frame["weight"].to_numpy()[first]
+    held = {}
+    per_response = {t.name: t.per_response for t in labels.tags}
+    shaped = codes.reshape(responses, graders)
+    for tag in tags:
+        if tag not in per_response:  # label:GRADER, slices by the label that this grader gives
+            column = names.index(tag.removeprefix("label:"))
+            held[tag] = (list(classes), shaped[:, column].astype(np.int64))
+            continue
+        values, tag_codes = _dense(frame[tag])
+        if per_response[tag]:
+            held[tag] = (values, tag_codes[first])
+        else:
+            spread = np.full(responses * graders, -1, dtype=np.int64)
+            spread[place] = tag_codes
+            held[tag] = (values, spread.reshape(responses, graders))
+    return Grid(
+        graders=names,
+        classes=classes,
+        codes=shaped,
+        outcomes=outcomes.reshape(responses, graders),
+        calls=calls,
+        cluster=cluster[first],
+        stratum=stratum,
+        weights=weights,
+        own_cluster=len(cluster_values) == responses,
+        frequency=labels.options.weight_kind == "frequency",
+        tags=held,
+    )
+
+
+def _vote(
+    labels: Labels, place: Array, label: Array, outcome: Array, codes: Array, outcomes: Array
+) -> None:
+    """Make one label of several votes, in place.
+
+    ``majority``: the class of more than half of the readable votes, else none. ``first``: the first
+    readable vote in the order of the votes (as numbers where all are), then of the phrasings.
+    """
+    frame = labels.frame
+    vote = frame["vote"]
+    as_number = vote.cast(pl.Float64, strict=False)
+    rank = as_number if as_number.null_count() == vote.null_count() else vote
+    order = (
+        pl.DataFrame({"place": place, "rank": rank, "phrasing": frame["phrasing"]})
+        .with_row_index("i")
+        .sort("place", "rank", "phrasing", "i", nulls_last=True)["i"]
+        .to_numpy()
+    )
+    at, labels_in_order, outcome_in_order = place[order], label[order], outcome[order]
+    start = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
+    outcomes[at[start]] = outcome_in_order[start]  # the first call stands for an unread response
+    readable = labels_in_order >= 0
+    r_at, r_label = at[readable], labels_in_order[readable]
+    if labels.options.vote_rule == "first":
+        begin = np.flatnonzero(np.r_[True, r_at[1:] != r_at[:-1]]) if len(r_at) else r_at
+        codes[r_at[begin]] = r_label[begin]
+        outcomes[r_at[begin]] = LABEL
+        return
+    k = len(labels.classes)
+    cell, count = np.unique(r_at * k + r_label, return_counts=True)
+    voted = np.bincount(r_at, minlength=len(codes))
+    holder = cell // k
+    won = 2 * count > voted[holder]
+    outcomes[np.unique(r_at)] = NO_MAJORITY
+    codes[holder[won]] = cell[won] % k
+    outcomes[holder[won]] = LABEL

@@ -1,0 +1,438 @@
+"""From a tally to estimates: values, intervals and tests, the same way for every statistic.
+
+``auto`` is the delete-one-cluster jackknife with Student's t on clusters − strata degrees of
+freedom, on the scale that suits the estimand; at the edge of a share it is the beta interval on
+the effective sample size. ``bootstrap`` is the percentile interval of the exact multinomial
+cluster bootstrap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voirdire import intervals
+from voirdire.estimand import Scale
+from voirdire.estimate import Estimate, Interval, Key, Undefined
+from voirdire.options import Options
+from voirdire.resampling import TooManyRows, drawn_totals, left_out
+from voirdire.stats.base import Given, Part, Statistic
+from voirdire.tally import Tally
+
+Array = np.ndarray[Any, Any]
+
+FEWEST_CLUSTERS = 3  # below this no interval is given
+FEWEST_EVENTS = 5  # clusters with an event (and with none) below which a share is at its edge
+UNDEFINED_SHARE = 0.01  # of replicates or jackknife values, above which there is no interval
+
+NOT_PRINTED = "a count that it needs is not printed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How intervals are made."""
+
+    interval: str = "auto"
+    level: float = 0.95
+    replicates: int = 2000
+    seed: int = 0
+
+    @classmethod
+    def of(cls, options: Options) -> Settings:
+        return cls(
+            interval=options.interval,
+            level=options.level,
+            replicates=options.replicates,
+            seed=options.seed,
+        )
+
+
+def estimates(
+    parts: Iterable[Part], settings: Settings, *, slice_: str = "", with_intervals: bool = True
+) -> list[Estimate]:
+    """The estimates of all parts, in order. ``slice_`` is written into their keys."""
+    made: list[Estimate] = []
+    for part in parts:
+        drawn: list[Array] | None = None
+        if settings.interval == "bootstrap" and with_intervals and _wants_interval(part):
+            drawn = _draw(part.tally, settings)
+        for statistic, keys in part.asks:
+            keyed = [_in_slice(k, slice_) for k in keys]
+            made.extend(_solved(statistic, keyed, part, settings, drawn, with_intervals))
+    return made
+
+
+def _wants_interval(part: Part) -> bool:
+    return part.tally is not None and any(
+        s.estimand.scale is not Scale.NONE for s, _ in part.asks
+    )
+
+
+def _draw(tally: Tally | None, settings: Settings) -> list[Array] | None:
+    if tally is None or tally.count < FEWEST_CLUSTERS:
+        return None
+    try:
+        return list(drawn_totals(tally, replicates=settings.replicates, seed=settings.seed))
+    except TooManyRows:
+        return None  # the jackknife serves, and ``method`` says so
+
+
+def _in_slice(key: Key, slice_: str) -> Key:
+    if not slice_ or key.slice:
+        return key
+    return Key(
+        grader=key.grader,
+        other=key.other,
+        class_=key.class_,
+        to_class=key.to_class,
+        line=key.line,
+        cut=key.cut,
+        slice=slice_,
+    )
+
+
+def _solved(
+    statistic: Statistic,
+    keys: Sequence[Key],
+    part: Part,
+    settings: Settings,
+    drawn: list[Array] | None,
+    with_intervals: bool,
+) -> list[Estimate]:
+    tally, given = part.tally, part.given
+    totals = tally.total if tally is not None else part.totals
+    assert totals is not None
+    size = tally.size if tally is not None else totals
+    with np.errstate(all="ignore"):
+        values = _outputs(statistic.solve(totals, given), len(keys))
+        n = _outputs(statistic.n(size, given), len(keys))
+        p = _tests(statistic, part, len(keys))
+        reasons = statistic.reason(totals, given) if statistic.reason else None
+    made_intervals: list[tuple[Interval | None, str]]
+    if not with_intervals or statistic.estimand.scale is Scale.NONE:
+        made_intervals = [(None, "")] * len(keys)
+    elif tally is None:
+        with np.errstate(all="ignore"):
+            made_intervals = _from_counts(statistic, totals, given, values, n, settings)
+    else:
+        with np.errstate(all="ignore"):
+            made_intervals = _from_tally(statistic, tally, given, values, settings, drawn)
+    results = []
+    for i, key in enumerate(keys):
+        value: float | Undefined = float(values[i])
+        interval, why = made_intervals[i]
+        if not math.isfinite(values[i]):
+            reason = reasons[i] if reasons and reasons[i] else statistic.estimand.undefined_when
+            if tally is None and np.isnan(totals).any() and not (reasons and reasons[i]):
+                reason = NOT_PRINTED
+            value, interval, why = Undefined(reason), None, ""
+        results.append(
+            Estimate(
+                estimand=statistic.estimand,
+                key=key,
+                value=value,
+                interval=interval,
+                n=float(n[i]) if math.isfinite(n[i]) else None,
+                clusters=tally.count if tally is not None else None,
+                p=float(p[i]) if p is not None and math.isfinite(p[i]) else None,
+                no_interval=why,
+                listed=statistic.listed,
+            )
+        )
+    return results
+
+
+def _outputs(values: Array, length: int) -> Array:
+    """Values as ``(outputs,)`` float64; one value stands for all outputs."""
+    array = np.asarray(values, dtype=np.float64).reshape(-1)
+    return np.broadcast_to(array, (length,)) if array.size == 1 else array
+
+
+def _tests(statistic: Statistic, part: Part, length: int) -> Array | None:
+    """One-sided p-values for a cluster total below zero: linearised variance, t on clusters − strata."""
+    if part.tally is None:
+        if statistic.counts_p is None or part.totals is None:
+            return None
+        return _outputs(statistic.counts_p(part.totals, part.given), length)
+    if statistic.contrast is None:
+        return None
+    tally = part.tally
+    strata = np.unique(tally.strata)
+    if tally.count - len(strata) < 1 or tally.count < FEWEST_CLUSTERS:
+        return np.full(length, math.nan)
+    amount = statistic.contrast(tally.rows.astype(np.float64), part.given)
+    amount = amount.reshape(len(tally.rows), -1)
+    variance = _total_variance(amount, tally)
+    total = tally.clusters.astype(np.float64) @ amount
+    t = np.where(variance > 0, total / np.sqrt(variance), np.nan)
+    df = tally.count - len(strata)
+    return np.array([intervals.t_tail(x, df) if math.isfinite(x) else math.nan for x in t])
+
+
+def _total_variance(amount: Array, tally: Tally) -> Array:
+    """The with-replacement variance of a cluster total, within strata. ``amount``: (rows, outputs)."""
+    variance = np.zeros(amount.shape[1])
+    for stratum in np.unique(tally.strata):
+        inside = tally.strata == stratum
+        weight = tally.clusters[inside].astype(np.float64)
+        clusters = weight.sum()
+        if clusters < 2:
+            continue
+        part = amount[inside]
+        mean = weight @ part / clusters
+        variance += clusters / (clusters - 1) * (weight @ (part - mean) ** 2)
+    return variance
+
+
+def _from_counts(
+    statistic: Statistic,
+    totals: Array,
+    given: Given,
+    values: Array,
+    n: Array,
+    settings: Settings,
+) -> list[tuple[Interval | None, str]]:
+    """Intervals that rest on independent responses, for a table of counts."""
+    if statistic.share is None:
+        why = "the table does not say which responses the graders share"
+        return [(None, why)] * len(values)
+    events, trials = (np.broadcast_to(a, values.shape) for a in statistic.share(totals, given))
+    made: list[tuple[Interval | None, str]] = []
+    for i in range(len(values)):
+        x, m = float(events[i]), float(trials[i])
+        if not (math.isfinite(x) and m > 0):
+            made.append((None, ""))
+            continue
+        if statistic.from_share is None:
+            low, high = intervals.wilson(x, m, settings.level)
+        else:
+            low, high = intervals.clopper_pearson(x, m, settings.level)
+            low, high = _mapped(statistic, low, high, totals, given, i, len(values))
+        made.append(
+            (
+                Interval(
+                    low=low, high=high, level=settings.level, method=statistic.counts_method
+                ),
+                "",
+            )
+        )
+    return made
+
+
+def _mapped(
+    statistic: Statistic,
+    low: float,
+    high: float,
+    totals: Array,
+    given: Given,
+    place: int,
+    length: int,
+) -> tuple[float, float]:
+    """The ends of a share's interval as values of the statistic made of it."""
+    if statistic.from_share is None:
+        return low, high
+    ends = []
+    for end in (low, high):
+        share = np.full(length, end)
+        ends.append(float(_outputs(statistic.from_share(share, totals, given), length)[place]))
+    return min(ends), max(ends)
+
+
+def _from_tally(
+    statistic: Statistic,
+    tally: Tally,
+    given: Given,
+    values: Array,
+    settings: Settings,
+    drawn: list[Array] | None,
+) -> list[tuple[Interval | None, str]]:
+    outputs = len(values)
+    strata = np.unique(tally.strata)
+    if tally.count < FEWEST_CLUSTERS:
+        return [(None, f"fewer than {FEWEST_CLUSTERS} clusters")] * outputs
+    if len(strata) > 1:
+        alone = [s for s in strata if tally.clusters[tally.strata == s].sum() < 2]
+        if alone:
+            return [(None, "a stratum has one cluster only")] * outputs
+    made: list[tuple[Interval | None, str]] = [(None, "")] * outputs
+    edge = _edges(statistic, tally, given, values)
+    if drawn is not None:
+        made = _percentiles(statistic, drawn, given, outputs, settings)
+    else:
+        made = _jackknife(statistic, tally, given, values, settings, len(strata))
+    if edge is None:
+        return made
+    at_edge, events, trials, variance, size = edge
+    for i in range(outputs):
+        interval, why = made[i]
+        flat = interval is not None and not interval.high > interval.low
+        failed = interval is None and bool(why)
+        # The bootstrap's own percentiles stand, as both papers print them, unless they have no width.
+        if flat or failed or (at_edge[i] and drawn is None):
+            made[i] = (
+                _edge_interval(
+                    statistic, tally, given, i, events, trials, variance, size, settings, len(strata)
+                ),
+                "",
+            )
+    return made
+
+
+def _edges(
+    statistic: Statistic, tally: Tally, given: Given, values: Array
+) -> tuple[Array, Array, Array, Array, Array] | None:
+    """Which outputs are at the edge of a share, with events, trials, variance and unweighted size."""
+    if statistic.share is None:
+        return None
+    outputs = len(values)
+    rows = tally.rows.astype(np.float64)
+    events, trials = statistic.share(rows, given)
+    shape = (len(rows), outputs)
+    events = np.broadcast_to(events.reshape(len(rows), -1), shape)
+    trials = np.broadcast_to(trials.reshape(len(rows), -1), shape)
+    clusters = tally.clusters.astype(np.float64)
+    with_event = clusters @ (events > 0)
+    with_other = clusters @ (trials - events > 1e-12)
+    x, n = clusters @ events, clusters @ trials
+    residual = (events - trials * (x / n)) / n
+    variance = _total_variance(residual, tally)
+    size = n
+    if tally.weighted:
+        size = np.broadcast_to(statistic.share(tally.size, given)[1], (outputs,))
+    at_edge = (with_event < FEWEST_EVENTS) | (with_other < FEWEST_EVENTS)
+    return at_edge, x, n, variance, size
+
+
+def _edge_interval(
+    statistic: Statistic,
+    tally: Tally,
+    given: Given,
+    i: int,
+    events: Array,
+    trials: Array,
+    variance: Array,
+    size: Array,
+    settings: Settings,
+    strata: int,
+) -> Interval | None:
+    x, n, m = float(events[i]), float(trials[i]), float(size[i])
+    if not n > 0:
+        return None
+    exact = not tally.weighted and tally.count == m
+    if exact:
+        low, high = intervals.clopper_pearson(x, n, settings.level)
+    else:
+        low, high = intervals.korn_graubard(
+            x / n, m, float(variance[i]), tally.count, tally.count - strata, settings.level
+        )
+    low, high = _mapped(statistic, low, high, tally.total, given, i, len(events))
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    return Interval(
+        low=low,
+        high=high,
+        level=settings.level,
+        method="clopper_pearson" if exact else "korn_graubard",
+    )
+
+
+def _jackknife(
+    statistic: Statistic,
+    tally: Tally,
+    given: Given,
+    values: Array,
+    settings: Settings,
+    strata: int,
+) -> list[tuple[Interval | None, str]]:
+    """Delete-one-cluster jackknife with t, on the estimand's scale or the plain one."""
+    outputs = len(values)
+    scales = (statistic.estimand.scale, Scale.PLAIN)
+    centres = [intervals.forward(values, s) for s in scales]
+    lost = np.zeros(outputs)  # clusters without which the value is undefined
+    outside = np.zeros(outputs)  # clusters without which it leaves the scale
+    variance = np.zeros((2, outputs))
+    sums: dict[int, list[Array]] = {}
+    for totals, clusters, of in left_out(tally):
+        weight = clusters.astype(np.float64)
+        solved = statistic.solve(totals, given).reshape(len(weight), -1)
+        finite = np.isfinite(solved)
+        lost += weight @ ~finite
+        held = sums.setdefault(int(of[0]), [np.zeros(outputs) for _ in range(6)])
+        held[0] += weight.sum()
+        held[1] += weight @ finite
+        for s, scale in enumerate(scales):
+            moved = intervals.forward(solved, scale) - centres[s]
+            good = np.isfinite(moved)
+            if s == 0:
+                outside += weight @ (finite & ~good)
+            moved = np.where(good, moved, 0.0)
+            held[2 + s] += weight @ moved
+            held[4 + s] += weight @ moved**2
+    for clusters_in, defined, *moments in sums.values():
+        for s in range(2):
+            spread = moments[2 + s] - moments[s] ** 2 / np.maximum(defined, 1.0)
+            variance[s] += (clusters_in - 1) / clusters_in * np.maximum(spread, 0.0)
+    df = tally.count - strata
+    t = intervals.t_quantile(0.5 + settings.level / 2, df)
+    made: list[tuple[Interval | None, str]] = []
+    for i in range(outputs):
+        if not math.isfinite(values[i]):
+            made.append((None, ""))
+            continue
+        if lost[i] > UNDEFINED_SHARE * tally.count:
+            made.append(
+                (None, f"without single clusters the value is undefined ({int(lost[i])} of them)")
+            )
+            continue
+        s = 0 if math.isfinite(centres[0][i]) and outside[i] == 0 else 1
+        half = t * math.sqrt(variance[s, i])
+        if not half > 0:
+            made.append((None, "all clusters say the same"))
+            continue
+        centre = float(centres[s][i])
+        low, high = intervals.back(centre - half, scales[s]), intervals.back(centre + half, scales[s])
+        bounds = statistic.estimand
+        if s == 1:
+            low = low if bounds.low is None else max(low, bounds.low)
+            high = high if bounds.high is None else min(high, bounds.high)
+        made.append(
+            (Interval(low=low, high=high, level=settings.level, method="jackknife_t"), "")
+        )
+    return made
+
+
+def _percentiles(
+    statistic: Statistic, drawn: list[Array], given: Given, outputs: int, settings: Settings
+) -> list[tuple[Interval | None, str]]:
+    solved = np.concatenate(
+        [statistic.solve(totals, given).reshape(len(totals), -1) for totals in drawn]
+    )
+    made: list[tuple[Interval | None, str]] = []
+    for i in range(outputs):
+        replicates = solved[:, i]
+        finite = replicates[np.isfinite(replicates)]
+        lost = len(replicates) - len(finite)
+        if lost > UNDEFINED_SHARE * len(replicates):
+            made.append(
+                (None, f"the value is undefined in {lost} of {len(replicates)} replicates")
+            )
+            continue
+        low, high = intervals.percentile(finite, settings.level)
+        made.append(
+            (
+                Interval(
+                    low=low,
+                    high=high,
+                    level=settings.level,
+                    method="percentile",
+                    seed=settings.seed,
+                    replicates=settings.replicates,
+                ),
+                "",
+            )
+        )
+    return made

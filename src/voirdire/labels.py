@@ -1,0 +1,875 @@
+"""The one table of labels: every call of every grader on every response, checked once, here.
+
+:func:`assemble` takes the rows that readers hand over, brings the label texts to classes and
+outcomes, joins what belongs to one response, and collects every problem before it raises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from voirdire.document import Input
+from voirdire.errors import InputError, UsageError
+from voirdire.options import MISSING, OUTCOMES, Options
+from voirdire.rows import CANONICAL, Rows
+from voirdire.wording import Name, Text, counted, listed, plain, printable, say
+
+ALL_OUTCOMES = (*OUTCOMES, MISSING)
+SHOWN = 20
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_BOOLEANS = {"true": "1", "false": "0"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grader:
+    """Who gave labels, and what is known of it. ``range`` empty: it can give every class."""
+
+    name: str
+    person: bool = False
+    derived_from: tuple[str, ...] = ()
+    range: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        return str(self.facts.get("family", ""))
+
+    def related(self, other: Grader) -> bool:
+        """Whether one is made from the other, or both are declared of one family."""
+        return (
+            self.name == other.name
+            or self.name in other.derived_from
+            or other.name in self.derived_from
+            or bool(self.family and self.family == other.family)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """A column to slice by. ``per_response``: all labels of a response share its value."""
+
+    name: str
+    values: int
+    per_response: bool
+    numeric: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Labels:
+    """All labels in canonical form, with what is known of graders and classes.
+
+    ``frame`` has the canonical columns and the tags. ``kind`` is ``"labels"``, or ``"counts"``
+    where only a table of counts is known: then ``response`` is empty, ``weight`` is the count of a
+    class (null: not printed) and a row without label and with outcome ``label`` is a grader's total.
+    """
+
+    frame: pl.DataFrame
+    scale: tuple[str, ...]
+    off_scale: tuple[str, ...]
+    ordered: bool
+    graders: tuple[Grader, ...]
+    options: Options
+    kind: str = "labels"
+    clusters_declared: bool = False
+    tags: tuple[Tag, ...] = ()
+    notices: tuple[Text, ...] = ()
+    inputs: tuple[Input, ...] = ()
+    layouts: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The scale, lowest first, then the classes outside of it."""
+        return (*self.scale, *self.off_scale)
+
+    @property
+    def grader_names(self) -> tuple[str, ...]:
+        return tuple(g.name for g in self.graders)
+
+    @cached_property
+    def by_name(self) -> dict[str, Grader]:
+        return {g.name: g for g in self.graders}
+
+    @property
+    def responses(self) -> int:
+        return self.frame["response"].n_unique() if self.kind == "labels" and len(self.frame) else 0
+
+    @classmethod
+    def from_frame(cls, frame: Any, **options: Any) -> Labels:
+        """Labels from a polars, pandas, Arrow or DuckDB frame; options as for :func:`voirdire.read`."""
+        from voirdire.plugins import named
+        from voirdire.source import Source
+
+        chosen = Options.of(**options)
+        rows = named("readers", "table").read(Source.of_frame(frame), chosen)
+        return assemble([rows], chosen)
+
+    def with_facts(self, options: Options) -> Labels:
+        """The same labels under other facts on graders (gold, people, family, range …)."""
+        return replaced(
+            self, graders=_graders(self.grader_names, options, {}, self.graders), options=options
+        )
+
+    def write(self, path: str | Path) -> None:
+        """Write the canonical table as Parquet (reads back identically) or CSV (labels only)."""
+        path = Path(path)
+        suffix = path.suffix.lower()
+        if suffix == ".parquet":
+            carried = {
+                "version": 1,
+                "kind": self.kind,
+                "scale": list(self.scale) if self.ordered else [],
+                "off_scale": list(self.off_scale) if self.ordered else [],
+                "clusters_declared": self.clusters_declared,
+                "graders": [
+                    {
+                        "name": g.name,
+                        "person": g.person,
+                        "derived_from": list(g.derived_from),
+                        "range": list(g.range),
+                        "facts": dict(g.facts),
+                    }
+                    for g in self.graders
+                ],
+            }
+            metadata = {"voirdire": json.dumps(carried, ensure_ascii=False, sort_keys=True)}
+            _replace_whole(path, lambda p: self.frame.write_parquet(p, metadata=metadata))
+        elif suffix == ".csv":
+            guarded = self.frame.with_columns(
+                pl.when(pl.col(c).cast(pl.String).str.contains(r"^[=+\-@\t\r']"))
+                .then(pl.lit("'") + pl.col(c).cast(pl.String))
+                .otherwise(pl.col(c).cast(pl.String))
+                .alias(c)
+                for c in self.frame.columns
+                if self.frame.schema[c] != pl.Float64
+            )
+            _replace_whole(path, guarded.write_csv)
+        else:
+            raise UsageError(f"{path.name}: labels are written to .parquet or .csv.")
+
+    def _repr_counts(self) -> str:
+        return f"{counted(len(self.frame))} labels of {len(self.graders)} graders"
+
+    def __repr__(self) -> str:
+        return f"<Labels: {self._repr_counts()}, classes {', '.join(self.classes)}>"
+
+
+def _replace_whole(path: Path, write: Any) -> None:
+    """Write to a neighbour and rename, so that a reader never sees half a file."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        write(temporary)
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that it is only replaced when the new one is whole."""
+    _replace_whole(path, lambda temporary: Path(temporary).write_bytes(content))
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+# --- assembling ---------------------------------------------------------------------------------
+
+
+def assemble(parts: Sequence[Rows], options: Options) -> Labels:
+    """One table of labels from the rows of all inputs.
+
+    Raises :class:`InputError` with every problem that was found (the first 20 shown), and
+    :class:`UsageError` where an option names a grader or class that is not there.
+    """
+    kinds = {p.kind for p in parts}
+    if len(kinds) > 1:
+        raise InputError(
+            "Count tables and label tables cannot be put together: "
+            + ", ".join(f"{p.name} ({p.kind})" for p in parts)
+            + ". Audit them one by one."
+        )
+    options = _with_carried(parts, options)
+    notices: list[Text] = [n for p in parts for n in p.notices]
+    frame = _appended(parts)
+    if frame.is_empty():
+        names = ", ".join(p.name for p in parts)
+        raise InputError(f"{names}: there are no labels in it.")
+    kind = kinds.pop()
+    frame, scale, off_scale = _classified(frame, parts, options, notices)
+    if kind == "labels":
+        frame = _weighed(frame, parts, options)
+        frame = _without_duplicates(frame, parts, notices)
+        frame, clusters_declared = _clustered(frame, parts, notices)
+    else:
+        clusters_declared = False
+    tags = _tags(frame, kind)
+    if kind == "labels":
+        frame = _filled_tags(frame, tags)
+    names = _grader_names(frame, parts, options)
+    facts: dict[str, Mapping[str, Any]] = {}
+    for part in parts:
+        facts.update(part.facts)
+    graders = _graders(names, options, facts, _carried_graders(parts))
+    _check_named(names, options)
+    _check_ranges(frame, graders, notices)
+    classes = (*scale, *off_scale)
+    for class_ in options.refusal_like + tuple(c for _, cs in options.rate for c in cs):
+        if class_ not in classes:
+            raise UsageError(
+                f"The class {class_!r} of --rate or --refusal-like is not among the classes "
+                f"({', '.join(classes)})."
+            )
+    frame = frame.select(
+        *(
+            pl.col(c).cast(pl.Enum(list(e))) if (e := _enum(c, names, classes)) else pl.col(c)
+            for c in (*CANONICAL, *(t.name for t in tags))
+        )
+    )
+    return Labels(
+        frame=frame,
+        scale=scale,
+        off_scale=off_scale,
+        ordered=bool(options.scale),
+        graders=graders,
+        options=options,
+        kind=kind,
+        clusters_declared=clusters_declared,
+        tags=tags,
+        notices=tuple(notices),
+        inputs=tuple(Input(name=p.name, sha256=p.sha256, rows=len(p.frame)) for p in parts),
+        layouts=tuple(p.layout for p in parts),
+    )
+
+
+def _enum(column: str, graders: Sequence[str], classes: Sequence[str]) -> Sequence[str] | None:
+    return {"grader": graders, "label": classes, "outcome": ALL_OUTCOMES}.get(column)
+
+
+def _with_carried(parts: Sequence[Rows], options: Options) -> Options:
+    """A table of our own carries its scale; options given now go before it."""
+    if options.scale or options.off_scale:
+        return options
+    scales = {
+        (tuple(p.carried.get("scale", ())), tuple(p.carried.get("off_scale", ())))
+        for p in parts
+        if p.carried
+    }
+    if len(scales) == 1:
+        scale, off_scale = scales.pop()
+        return replaced(options, scale=scale, off_scale=off_scale)
+    return options
+
+
+def _carried_graders(parts: Sequence[Rows]) -> tuple[Grader, ...]:
+    return tuple(
+        Grader(
+            name=g["name"],
+            person=bool(g.get("person", False)),
+            derived_from=tuple(g.get("derived_from", ())),
+            range=tuple(g.get("range", ())),
+            facts=g.get("facts", {}),
+        )
+        for p in parts
+        for g in p.carried.get("graders", ())
+    )
+
+
+def _appended(parts: Sequence[Rows]) -> pl.DataFrame:
+    frames = []
+    for i, part in enumerate(parts):
+        frame = part.frame.with_columns(
+            pl.lit(i, dtype=pl.Int32).alias("__part"),
+            pl.int_range(pl.len(), dtype=pl.Int64).alias("__row"),
+        )
+        if len(parts) > 1 and "file" not in frame.columns:
+            frame = frame.with_columns(pl.lit(part.stem).alias("file"))
+        texts = [c for c in frame.columns if c not in ("__part", "__row", "weight")]
+        frames.append(frame.with_columns(pl.col(c).cast(pl.String) for c in texts))
+    frame = pl.concat(frames, how="diagonal_relaxed")
+    absent = [c for c in CANONICAL if c not in frame.columns]
+    return frame.with_columns(pl.lit(None, dtype=pl.String).alias(c) for c in absent)
+
+
+def _where(parts: Sequence[Rows], part: int, row: int) -> str:
+    place = parts[part].place(row)
+    column = f", column {printable(place.column)}" if place.column else ""
+    return f"{printable(parts[part].name)}, line {place.line}{column}"
+
+
+def _short(text: str) -> str:
+    text = printable(text)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _raise_problems(problems: Sequence[str], total: int, remedy: str) -> None:
+    more = f"\n… and {total - SHOWN:,} more." if total > SHOWN else ""
+    raise InputError("\n".join(problems[:SHOWN]) + more + ("\n" + remedy if remedy else ""))
+
+
+# --- labels and outcomes ------------------------------------------------------------------------
+
+
+def number_form(text: str) -> str | None:
+    """The one form of a number or boolean word (``1.0``, `` 1 ``, ``true`` → ``1``), else ``None``."""
+    text = text.strip()
+    if text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        return None
+    if value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return repr(value)
+
+
+def class_order(classes: Iterable[str]) -> list[str]:
+    """Classes in the order they are shown without a scale: numbers as numbers, then texts."""
+
+    def key(text: str) -> tuple[int, float, str]:
+        form = number_form(text)
+        return (0, float(form), text) if form is not None else (1, 0.0, text)
+
+    return sorted(classes, key=key)
+
+
+def _classified(
+    frame: pl.DataFrame, parts: Sequence[Rows], options: Options, notices: list[Text]
+) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
+    """Bring every label text to a class or an outcome, and know the classes.
+
+    The order of the contract: trim, exact match with the scale, ``--missing``, ``--map``,
+    ``--failed``. Works on distinct texts, so that a column of millions costs a few look-ups.
+    """
+    scale, off_scale = options.scale, options.off_scale
+    frame = frame.with_columns(
+        pl.col("label").str.strip_chars().replace("", None),
+        pl.col("outcome").str.strip_chars().replace("", None),
+    )
+    frame = _outcomes_read(frame, parts)
+    seen = frame.select(pl.col("label").drop_nulls().unique()).to_series().to_list()
+    to_class: dict[str, str] = {}
+    to_outcome: dict[str, str] = {}
+    known = set(scale) | set(off_scale)
+    marks = {m.strip() for m in options.missing}
+    mapped = {old.strip(): new.strip() for old, new in options.map}
+    failed = {mark.strip(): outcome for mark, outcome in options.failed}
+    rest_outcome = failed.pop("*", "")
+    if rest_outcome and not known:
+        raise UsageError(
+            f"--failed '*={rest_outcome}' takes whatever is not on the scale, so it needs --scale."
+        )
+    left: list[str] = []
+    for text in seen:
+        if text in known:
+            to_class[text] = text
+        elif text in marks:
+            to_outcome[text] = MISSING
+        elif text in mapped:
+            to_class[text] = mapped[text]
+        elif text in failed:
+            to_outcome[text] = failed[text]
+        else:
+            left.append(text)
+    forms = {text: number_form(text) for text in left}
+    if known:
+        spelling = {f: c for c in known if (f := number_form(c)) is not None}
+        renamed = {
+            t: spelling[f] for t, f in forms.items() if f is not None and f in spelling
+        }
+        to_class.update(renamed)
+        left = [t for t in left if t not in renamed]
+    elif left and all(f is not None for f in forms.values()):
+        renamed = {t: f for t, f in forms.items() if f is not None and f != t}
+        to_class.update({t: f for t, f in forms.items() if f is not None})
+        left = []
+    else:
+        renamed = {}
+        to_class.update({t: t for t in left})
+        left = []
+    if renamed:
+        changed = _occurrences(frame, renamed)
+        notices.append(
+            say(
+                "All labels are numbers or boolean words, so they were brought to one form: {list}.",
+                list=_join(
+                    say("{old} → {new} ({n})", old=Name(t), new=Name(renamed[t]), n=changed[t])
+                    for t in sorted(renamed, key=lambda t: -changed[t])[:8]
+                ),
+            )
+        )
+    strangers = [t for t in to_class if known and to_class[t] not in known]
+    if rest_outcome:
+        to_outcome.update(dict.fromkeys((*left, *strangers), rest_outcome))
+        for text in strangers:
+            del to_class[text]
+        left, strangers = [], []
+    if left or strangers:
+        _raise_unknown(frame, parts, [*left, *strangers], (*scale, *off_scale))
+    _note_changes(frame, options, to_class, to_outcome, notices)
+    old = list(to_class) + list(to_outcome)
+    classes = [to_class.get(t) for t in old]
+    outcomes = [to_outcome.get(t, "label") for t in old]
+    raw_kept = any(t != to_class.get(t) and t not in renamed for t in old)
+    dictionary = pl.DataFrame(
+        {"label": old, "__class": classes, "__outcome": outcomes},
+        schema={"label": pl.String, "__class": pl.String, "__outcome": pl.String},
+    )
+    frame = frame.join(dictionary, on="label", how="left", maintain_order="left")
+    given = pl.col("outcome")
+    frame = frame.with_columns(
+        pl.when(given.is_null() | (given == "label"))
+        .then(pl.col("__class"))
+        .otherwise(None)
+        .alias("__class"),
+        pl.when(given.is_not_null() & (given != "label"))
+        .then(given)
+        .when(pl.col("__outcome").is_not_null())
+        .then(pl.col("__outcome"))
+        .when((given == "label") & pl.col("weight").is_not_null() & pl.lit(_counts(parts)))
+        .then(pl.lit("label"))
+        .otherwise(pl.lit(MISSING))
+        .alias("__outcome"),
+    )
+    if raw_kept and "raw" not in frame.columns:
+        frame = frame.with_columns(
+            pl.when(pl.col("label") != pl.col("__class").fill_null("\0"))
+            .then(pl.col("label"))
+            .alias("raw")
+        )
+    frame = frame.drop("label", "outcome").rename({"__class": "label", "__outcome": "outcome"})
+    if not known:
+        scale = tuple(class_order(set(c for c in classes if c is not None)))
+        extra = [c for c in off_scale if c not in scale]
+        scale, off_scale = tuple(c for c in scale if c not in off_scale), (*off_scale, *extra)
+        off_scale = tuple(dict.fromkeys(off_scale))
+    return frame, tuple(scale), tuple(off_scale)
+
+
+def _counts(parts: Sequence[Rows]) -> bool:
+    return all(p.kind == "counts" for p in parts)
+
+
+def _occurrences(frame: pl.DataFrame, texts: Iterable[str]) -> dict[str, int]:
+    counts = (
+        frame.filter(pl.col("label").is_in(list(texts)))
+        .group_by("label")
+        .len()
+        .rows()
+    )
+    return dict(counts)
+
+
+def _join(texts: Iterable[Text]) -> Text:
+    joined: list[str | Name] = []
+    for i, text in enumerate(texts):
+        if i:
+            joined.append(", ")
+        joined.extend(text)
+    return tuple(joined)
+
+
+def _note_changes(
+    frame: pl.DataFrame,
+    options: Options,
+    to_class: Mapping[str, str],
+    to_outcome: Mapping[str, str],
+    notices: list[Text],
+) -> None:
+    counts = _occurrences(frame, to_outcome)
+    for outcome in dict.fromkeys(to_outcome.values()):
+        texts = [t for t, o in to_outcome.items() if o == outcome]
+        notices.append(
+            say(
+                "{n} labels ({list}) are counted as {outcome}, not as a class.",
+                n=sum(counts.get(t, 0) for t in texts),
+                list=listed((_short(t) for t in texts), most=4),
+                outcome=outcome.replace("_", " "),
+            )
+        )
+    seen = set(to_class) | set(to_outcome)
+    for flag, marks in (
+        ("--missing", options.missing),
+        ("--map", [old for old, _ in options.map]),
+        ("--failed", [m for m, _ in options.failed if m != "*"]),
+    ):
+        for mark in marks:
+            if mark.strip() not in seen:
+                notices.append(
+                    say("{flag} {mark}: no label is written so.", flag=flag, mark=Name(mark))
+                )
+
+
+def _raise_unknown(
+    frame: pl.DataFrame, parts: Sequence[Rows], texts: Sequence[str], classes: Sequence[str]
+) -> None:
+    first = (
+        frame.filter(pl.col("label").is_in(list(texts)))
+        .group_by("label")
+        .agg(
+            pl.len().alias("n"),
+            pl.col("__part").first(),
+            pl.col("__row").first(),
+            pl.col("grader").first(),
+        )
+        .sort(["n", "label"], descending=[True, False])
+    )
+    problems = []
+    for row in first.head(SHOWN).iter_rows(named=True):
+        place = _where(parts, row["__part"], row["__row"])
+        if row["grader"] is not None:
+            place += f" (grader {_short(row['grader'])})"
+        n = f"{row['n']:,} times" if row["n"] > 1 else "once"
+        problems.append(f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.')
+    example = _short(first["label"][0]).replace("'", "’")
+    on = classes[0]
+    _raise_problems(
+        problems,
+        len(first),
+        f"The scale is {', '.join(classes)}. For each such value say what it is:\n"
+        f"  --map '{example}={on}'          it means a class\n"
+        f"  --failed '{example}=unparsed'   the call gave no verdict (or =truncated, =empty, "
+        "=grader_refusal, =blocked, =error)\n"
+        f"  --missing '{example}'           nobody was asked\n"
+        "  --failed '*=unparsed'          takes whatever is left",
+    )
+
+
+def _outcomes_read(frame: pl.DataFrame, parts: Sequence[Rows]) -> pl.DataFrame:
+    """Check a column of outcomes; what stands behind a colon is the reason and becomes a tag."""
+    values = frame.select(pl.col("outcome").drop_nulls().unique()).to_series().to_list()
+    if not values:
+        return frame
+    spelled = {v: v.split(":", 1)[0].strip().lower() for v in values}
+    unknown = [v for v, o in spelled.items() if o not in ALL_OUTCOMES]
+    if unknown:
+        bad = frame.filter(pl.col("outcome").is_in(unknown))
+        problems = [
+            f'{_where(parts, r["__part"], r["__row"])}: "{_short(r["outcome"])}" is no outcome.'
+            for r in bad.head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(
+            problems,
+            len(bad),
+            f"Outcomes are {', '.join(ALL_OUTCOMES)}. Name another column with --outcome COL.",
+        )
+    reasons = {v: v.split(":", 1)[1].strip() for v in values if ":" in v}
+    if reasons and "outcome_reason" not in frame.columns:
+        frame = frame.with_columns(
+            pl.col("outcome")
+            .replace_strict(reasons, default=None, return_dtype=pl.String)
+            .alias("outcome_reason")
+        )
+    return frame.with_columns(pl.col("outcome").replace(spelled))
+
+
+# --- weights, duplicates, clusters, tags --------------------------------------------------------
+
+
+def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl.DataFrame:
+    if frame["weight"].null_count() == len(frame) and not options.weight:
+        return frame.with_columns(pl.col("weight").cast(pl.Float64))
+    text = frame["weight"]
+    weight = text.cast(pl.Float64, strict=False)
+    bad = weight.is_null() | ~weight.is_finite().fill_null(False) | (weight < 0).fill_null(True)
+    if options.weight_kind == "frequency":
+        bad = bad | (weight != weight.round())
+    if bad.any():
+        rows = frame.filter(bad)
+        kind = "whole numbers from 0" if options.weight_kind == "frequency" else "numbers from 0"
+        problems = [
+            f"{_where(parts, r['__part'], r['__row'])}: weight "
+            f'"{_short(str(r["weight"])) if r["weight"] is not None else ""}" is not usable.'
+            for r in rows.head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(
+            problems,
+            len(rows),
+            f"Weights must be {kind}, one for each response. Mend these rows or leave --weight out.",
+        )
+    frame = frame.with_columns(weight.alias("weight"))
+    uneven = (
+        frame.group_by("response")
+        .agg(pl.col("weight").n_unique().alias("k"), pl.col("__part").first(), pl.col("__row").first())
+        .filter(pl.col("k") > 1)
+    )
+    if len(uneven):
+        problems = [
+            f"{_where(parts, r['__part'], r['__row'])}: response {_short(r['response'])} has "
+            f"{r['k']} different weights."
+            for r in uneven.sort("__part", "__row").head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(problems, len(uneven), "A weight belongs to the response: give it once.")
+    return frame
+
+
+_CALL = ("response", "grader", "line", "vote", "phrasing")
+
+
+def _without_duplicates(
+    frame: pl.DataFrame, parts: Sequence[Rows], notices: list[Text]
+) -> pl.DataFrame:
+    """One row a call. The same call twice with one label is a notice; with two labels, an error."""
+    blank = frame.filter(pl.col("response").is_null())
+    if len(blank):
+        problems = [
+            f"{_where(parts, r['__part'], r['__row'])}: the response has no id."
+            for r in blank.head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(problems, len(blank), "Give every row an id, or name it with --response COL.")
+    blank = frame.filter(pl.col("grader").is_null())
+    if len(blank):
+        problems = [
+            f"{_where(parts, r['__part'], r['__row'])}: no grader is named."
+            for r in blank.head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(problems, len(blank), "Name the grader in every row.")
+    keys = [c for c in _CALL if frame[c].null_count() < len(frame)]
+    call = pl.struct(keys) if len(keys) > 1 else pl.col(keys[0])
+    if frame.select(call.n_unique()).item() == len(frame):
+        return frame
+    frame = frame.with_columns(call.is_duplicated().alias("__twice"))
+    # A blank cell beside a label of the same call says only that one file does not have it.
+    labelled = (pl.col("outcome") != MISSING).any().over(keys)
+    frame = frame.filter(
+        ~pl.col("__twice") | ~labelled | (pl.col("outcome") != MISSING)
+    )
+    twice = frame.filter(pl.col("__twice")).with_columns(
+        pl.struct("label", "outcome").n_unique().over(keys).alias("__kinds")
+    )
+    conflicts = twice.filter(pl.col("__kinds") > 1).sort(*keys, "__part", "__row")
+    if len(conflicts):
+        problems = [
+            f"{_where(parts, r['__part'], r['__row'])}: "
+            + ", ".join(f"{k} {_short(r[k])}" for k in keys if r[k] is not None)
+            + f" is labelled {_short(r['label']) if r['label'] is not None else r['outcome']}"
+            + ", elsewhere otherwise."
+            for r in conflicts.head(SHOWN).iter_rows(named=True)
+        ]
+        distinct = conflicts.select(pl.struct(keys).n_unique()).item()
+        _raise_problems(
+            problems,
+            len(conflicts),
+            f"{distinct:,} {'call has' if distinct == 1 else 'calls have'} two labels. If these are "
+            "repeats, name what tells them apart (--vote COL, --phrasing COL, --response a+b); "
+            "else remove one.",
+        )
+    kept = frame.unique(subset=keys, keep="first", maintain_order=True)
+    dropped = len(frame) - len(kept)
+    if dropped:
+        first = twice.sort("__part", "__row").row(0, named=True)
+        notices.append(
+            say(
+                "{n} rows repeat a call with the same label and were kept once (the first: {where}).",
+                n=dropped,
+                where=_where(parts, first["__part"], first["__row"]),
+            )
+        )
+    return kept.drop("__twice")
+
+
+def _clustered(
+    frame: pl.DataFrame, parts: Sequence[Rows], notices: list[Text]
+) -> tuple[pl.DataFrame, bool]:
+    """Every response in one cluster; without a cluster column each response is its own."""
+    declared = any(p.carried.get("clusters_declared", True) for p in parts) and bool(
+        frame["cluster"].null_count() < len(frame)
+    )
+    for column in ("cluster", "stratum"):
+        if frame[column].null_count() == len(frame):
+            continue
+        uneven = (
+            frame.group_by("response")
+            .agg(
+                pl.col(column).drop_nulls().n_unique().alias("k"),
+                pl.col(column).drop_nulls().unique().sort().alias("values"),
+                pl.col("__part").first(),
+                pl.col("__row").first(),
+            )
+            .filter(pl.col("k") > 1)
+        )
+        if len(uneven):
+            problems = [
+                f"{_where(parts, r['__part'], r['__row'])}: response {_short(r['response'])} is in "
+                f"{r['k']} {column}s ({', '.join(_short(v) for v in r['values'][:3])})."
+                for r in uneven.sort("__part", "__row").head(SHOWN).iter_rows(named=True)
+            ]
+            _raise_problems(
+                problems,
+                len(uneven),
+                f"A response belongs to one {column}. Join more columns into its id "
+                f"(--response a+b), or name another column with --{column}.",
+            )
+        if frame[column].null_count():
+            frame = frame.with_columns(
+                pl.col(column).fill_null(pl.col(column).drop_nulls().first().over("response"))
+            )
+    without = frame.filter(pl.col("cluster").is_null())
+    if len(without):
+        if declared:
+            notices.append(
+                say(
+                    "{n} responses have no cluster; each of them stands as its own.",
+                    n=without["response"].n_unique(),
+                )
+            )
+        frame = frame.with_columns(pl.col("cluster").fill_null(pl.col("response")))
+    return frame, declared
+
+
+def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
+    names = [c for c in frame.columns if c not in CANONICAL and not c.startswith("__")]
+    if not names:
+        return ()
+    facts = frame.select(
+        *(pl.col(c).drop_nulls().n_unique().alias(f"n{i}") for i, c in enumerate(names))
+    ).row(0)
+    tags = []
+    for i, name in enumerate(names):
+        values = frame[name].drop_nulls()
+        numeric = len(values) > 0 and bool(values.str.contains(r"^\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*$").all())
+        if kind == "counts":
+            per_response = False
+        elif frame["grader"].n_unique() == 1:
+            per_response = True
+        else:
+            uneven = (
+                frame.select("response", name)
+                .drop_nulls()
+                .unique()
+                .select(pl.col("response").is_duplicated().any())
+                .item()
+            )
+            per_response = not uneven
+        tags.append(Tag(name=name, values=facts[i], per_response=per_response, numeric=numeric))
+    return tuple(tags)
+
+
+def _filled_tags(frame: pl.DataFrame, tags: Sequence[Tag]) -> pl.DataFrame:
+    """A response's tag that only some of its rows carry (gold in a second file) holds for all."""
+    short = [t.name for t in tags if t.per_response and t.name != "raw" and frame[t.name].null_count()]
+    if not short:
+        return frame
+    return frame.with_columns(
+        pl.col(c).fill_null(pl.col(c).drop_nulls().first().over("response")) for c in short
+    )
+
+
+# --- graders ------------------------------------------------------------------------------------
+
+
+def _natural(text: str) -> list[tuple[int, int, str]]:
+    return [
+        (0, int(piece), "") if piece.isdigit() and piece.isascii() else (1, 0, piece.casefold())
+        for piece in re.split(r"(\d+)", text)
+        if piece
+    ]
+
+
+def _grader_names(
+    frame: pl.DataFrame, parts: Sequence[Rows], options: Options
+) -> tuple[str, ...]:
+    """Graders in the order given, else of a wide table's columns, else by name.
+
+    The order of rows must not matter, so a long table's graders are sorted.
+    """
+    present = set(frame["grader"].unique().to_list())
+    carried = [g["name"] for p in parts for g in p.carried.get("graders", ())]
+    order = [g for g in (*options.graders, *(g for p in parts for g in p.order), *carried)]
+    names = dict.fromkeys(g for g in order if g in present)
+    names.update(dict.fromkeys(sorted(present - set(names), key=lambda g: (_natural(g), g))))
+    return tuple(names)
+
+
+def gold_name(names: Sequence[str], options: Options) -> str:
+    """The grader taken as the truth: the one named, else one called ``gold``, else none."""
+    if options.gold.lower() == "none" and options.gold not in names:
+        return ""
+    if options.gold:
+        return options.gold
+    return next((n for n in names if n.lower() == "gold"), "")
+
+
+def _check_named(names: Sequence[str], options: Options) -> None:
+    import difflib
+
+    gold = gold_name(names, options)
+    wanted = [
+        ("--gold", gold),
+        ("--reference", options.reference),
+        *(("--people", p) for p in options.people),
+        *(("--without", w) for w in options.without),
+        *(("--range", g) for g, _ in options.range),
+        *(("--derived-from", g) for g, _ in options.derived_from),
+        *(("--graders", g) for g in options.graders),
+    ]
+    for flag, name in wanted:
+        if name and name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            seen = plain(listed((printable(n) for n in names), most=20))
+            raise UsageError(f"{flag}: there is no grader {name!r}.{hint} Graders: {seen}.")
+    if gold and gold == options.reference:
+        raise UsageError(f"{gold!r} is gold; it needs no --reference.")
+    if gold and gold in options.graders and len(names) == 1:
+        raise UsageError(f"{gold!r} is gold, and there is no other grader to audit.")
+
+
+def _graders(
+    names: Sequence[str],
+    options: Options,
+    facts: Mapping[str, Mapping[str, Any]],
+    known: Sequence[Grader],
+) -> tuple[Grader, ...]:
+    ranges = dict(options.range)
+    derived = dict(options.derived_from)
+    before = {g.name: g for g in known}
+    graders = []
+    for name in names:
+        old = before.get(name, Grader(name=name))
+        about = {**old.facts, **facts.get(name, {}), **options.about.get(name, {})}
+        graders.append(
+            Grader(
+                name=name,
+                person=old.person
+                or name in options.people
+                or about.get("kind") in ("person", "people", "human"),
+                derived_from=derived.get(name, old.derived_from),
+                range=ranges.get(name, old.range),
+                facts=about,
+            )
+        )
+    return tuple(graders)
+
+
+def _check_ranges(frame: pl.DataFrame, graders: Sequence[Grader], notices: list[Text]) -> None:
+    for grader in graders:
+        if not grader.range:
+            continue
+        outside = frame.filter(
+            (pl.col("grader") == grader.name)
+            & pl.col("label").is_not_null()
+            & ~pl.col("label").is_in(list(grader.range))
+        )
+        if len(outside):
+            raise UsageError(
+                f"--range {grader.name}: it gives {len(outside):,} labels outside that range "
+                f"({', '.join(outside['label'].unique().sort().to_list()[:5])})."
+            )

@@ -1,0 +1,299 @@
+"""Everything a user can set for reading and auditing, under one name on the command line and in Python."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from voirdire.errors import InputError, UsageError
+
+LAYOUTS = ("auto", "long", "wide", "counts", "checklist")
+OUTCOMES = ("label", "unparsed", "truncated", "empty", "grader_refusal", "blocked", "error")
+MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of the contract. Columns are named by ``a+b`` where several are joined with ``/``."""
+
+    layout: str = "auto"
+    response: str = ""
+    grader: str = ""
+    label: str = ""
+    cluster: str = ""
+    question: str = ""
+    vote: str = ""
+    phrasing: str = ""
+    weight: str = ""
+    stratum: str = ""
+    line: str = ""
+    outcome: str = ""
+    graders: tuple[str, ...] = ()
+    grader_name: str = ""
+    gold: str = ""
+    reference: str = ""
+    people: tuple[str, ...] = ()
+    derived_from: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    about: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    scale: tuple[str, ...] = ()
+    off_scale: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    map: tuple[tuple[str, str], ...] = ()
+    failed: tuple[tuple[str, str], ...] = ()
+    recode: tuple[tuple[str, str, str], ...] = ()
+    range: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    rate: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    refusal_like: tuple[str, ...] = ()
+    collapse_below: float = 1 / 3
+    collapse_base: int = 20
+    weight_kind: str = "design"
+    without: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    vote_rule: str = "majority"
+    interval: str = "auto"
+    replicates: int = 2000
+    level: float = 0.95
+    seed: int = 0
+    encoding: str = ""
+    strict: bool = False
+
+    @classmethod
+    def of(cls, base: Options | None = None, /, **given: Any) -> Options:
+        """Options from loosely typed keywords (texts, lists, mappings), checked.
+
+        Lists may be given as ``"a,b"``; pairs as ``"OLD=NEW"`` or a mapping. Values of ``None`` are
+        as if not given. Raises :class:`UsageError` for a name that is no option and for bad values.
+        """
+        base = base or cls()
+        names = {f.name for f in fields(cls)}
+        values: dict[str, Any] = {}
+        for name, value in given.items():
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                hint = f" Did you mean {near[0]}?" if near else ""
+                raise UsageError(f"There is no option {name!r}.{hint}")
+            if value is not None:
+                values[name] = _PARSERS.get(name, _as_is)(value, name)
+        options = replace(base, **values)
+        options._check()
+        return options
+
+    def _check(self) -> None:
+        _one_of("layout", self.layout, LAYOUTS)
+        _one_of("vote-rule", self.vote_rule, ("majority", "first"))
+        _one_of("interval", self.interval, ("auto", "bootstrap"))
+        _one_of("weight-kind", self.weight_kind, ("design", "frequency"))
+        if not 0.5 <= self.level < 1:
+            raise UsageError(f"--level {self.level} is not a confidence level from 0.5 to below 1.")
+        if not 0 < self.collapse_below < 1:
+            raise UsageError(f"--collapse-below {self.collapse_below} is not between 0 and 1.")
+        if self.collapse_base < 1:
+            raise UsageError(f"--collapse-base {self.collapse_base} is below 1.")
+        if not 100 <= self.replicates <= 1_000_000:
+            raise UsageError(f"--replicates {self.replicates} is not from 100 to 1,000,000.")
+        if not 0 <= self.seed < 2**63:
+            raise UsageError(f"--seed {self.seed} is not a whole number from 0.")
+        both = [c for c in self.scale if c in self.off_scale]
+        if both:
+            raise UsageError(f"The class {both[0]!r} is given to both --scale and --off-scale.")
+        for name, classes in (("--scale", self.scale), ("--off-scale", self.off_scale)):
+            twice = [c for i, c in enumerate(classes) if c in classes[:i]]
+            if twice:
+                raise UsageError(f"{name} names the class {twice[0]!r} twice.")
+        if len(self.scale) == 1:
+            raise UsageError("--scale needs at least two classes, lowest first: --scale low,high.")
+        for mark, outcome in self.failed:
+            if outcome not in OUTCOMES or outcome == "label":
+                allowed = ", ".join(OUTCOMES[1:])
+                raise UsageError(
+                    f"--failed {mark}={outcome}: {outcome!r} is no outcome. Outcomes: {allowed}."
+                )
+        if self.scale:
+            known = {*self.scale, *self.off_scale}
+            for flag, classes in (
+                *((f"--rate {n}", c) for n, c in self.rate),
+                *((f"--range {g}", c) for g, c in self.range),
+                ("--refusal-like", self.refusal_like),
+            ):
+                for class_ in classes:
+                    if class_ not in known:
+                        raise UsageError(
+                            f"{flag}: the class {class_!r} is not on the scale "
+                            f"({', '.join((*self.scale, *self.off_scale))})."
+                        )
+
+    def changed(self) -> dict[str, Any]:
+        """The options that differ from the defaults, as plain JSON values."""
+        default = Options()
+        return {
+            f.name: _jsonable(getattr(self, f.name))
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(default, f.name)
+        }
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, Mapping):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    return str(value)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise UsageError(f"--{name} {value!r} is not one of {', '.join(allowed)}.")
+
+
+def _as_is(value: Any, name: str) -> Any:
+    kind = type(getattr(Options(), name))
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} must be {kind.__name__}, not {type(value).__name__}.")
+    return value
+
+
+def split_list(text: str) -> list[str]:
+    """Names separated by commas; a comma inside a name is written ``\\,``."""
+    names, current, escaped = [], "", False
+    for char in text:
+        if escaped:
+            current += char if char in ",\\" else "\\" + char
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == ",":
+            names.append(current)
+            current = ""
+        else:
+            current += char
+    names.append(current + ("\\" if escaped else ""))
+    return [n.strip() for n in names if n.strip()]
+
+
+def _names(value: Any, name: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return tuple(split_list(value))
+    return tuple(n for item in value for n in ([str(item)] if not isinstance(value, str) else []))
+
+
+def _texts(value: Any, name: str) -> tuple[str, ...]:
+    """Texts taken whole: a mark such as ``a,b`` is one mark."""
+    return (value,) if isinstance(value, str) else tuple(str(v) for v in value)
+
+
+def _pairs(value: Any, name: str) -> tuple[tuple[str, str], ...]:
+    if isinstance(value, Mapping):
+        return tuple((str(k), str(v)) for k, v in value.items())
+    pairs = []
+    for item in [value] if isinstance(value, str) else value:
+        if not isinstance(item, str):
+            left, right = item
+            pairs.append((str(left), str(right)))
+            continue
+        left, sign, right = item.rpartition("=")
+        if not sign:
+            raise UsageError(f"--{name.replace('_', '-')} {item!r} is not of the form OLD=NEW.")
+        pairs.append((left, right))
+    return tuple(pairs)
+
+
+def _class_sets(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    flag = "--" + name.replace("_", "-")
+    if isinstance(value, Mapping):
+        items = list(value.items())
+    else:
+        items = []
+        for item in [value] if isinstance(value, str) else value:
+            if not isinstance(item, str):
+                items.append(tuple(item))
+                continue
+            left, sign, right = item.partition("=")
+            if not sign or not left or not right:
+                raise UsageError(f"{flag} {item!r} is not of the form NAME=a+b.")
+            items.append((left, right))
+    return tuple(
+        (str(k), tuple(v.split("+")) if isinstance(v, str) else tuple(str(x) for x in v))
+        for k, v in items
+    )
+
+
+def _recodes(value: Any, name: str) -> tuple[tuple[str, str, str], ...]:
+    if isinstance(value, Mapping):
+        return tuple(
+            (str(c), str(old), str(new)) for c, pairs in value.items() for old, new in pairs.items()
+        )
+    recodes = []
+    for item in [value] if isinstance(value, str) else value:
+        if not isinstance(item, str):
+            column, old, new = item
+        else:
+            column, colon, pair = item.partition(":")
+            old, sign, new = pair.partition("=")
+            if not colon or not sign:
+                raise UsageError(f"--recode {item!r} is not of the form COLUMN:OLD=NEW.")
+        recodes.append((str(column), str(old), str(new)))
+    return tuple(recodes)
+
+
+def _about(value: Any, name: str) -> Mapping[str, Mapping[str, Any]]:
+    """Facts on graders, from a mapping or a TOML file with one table ``[graders.NAME]`` a grader."""
+    if isinstance(value, str | Path):
+        path = Path(value)
+        try:
+            content = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"--about {path}: {error.strerror or error}.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"--about {path}: this is not TOML: {error}.") from error
+        value = content.get("graders", content)
+    if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in value.values()):
+        raise InputError(
+            "--about: each grader needs a table of its own, as in\n"
+            '[graders."gpt-4"]\nmodel = "gpt-4-0613"\nfamily = "openai"'
+        )
+    return {str(k): dict(v) for k, v in value.items()}
+
+
+def _column(value: Any, name: str) -> str:
+    return value if isinstance(value, str) else "+".join(str(v) for v in value)
+
+
+def _list_of(names: Iterable[str], parser: Any) -> dict[str, Any]:
+    return dict.fromkeys(names, parser)
+
+
+_PARSERS: dict[str, Any] = {
+    **_list_of(
+        ("graders", "people", "scale", "off_scale", "refusal_like", "without"),
+        _names,
+    ),
+    **_list_of(("missing", "by"), _texts),
+    **_list_of(("map", "failed"), _pairs),
+    **_list_of(("range", "rate", "derived_from"), _class_sets),
+    "recode": _recodes,
+    "about": _about,
+    **_list_of(
+        (
+            "response",
+            "grader",
+            "label",
+            "cluster",
+            "question",
+            "vote",
+            "phrasing",
+            "weight",
+            "stratum",
+            "line",
+            "outcome",
+        ),
+        _column,
+    ),
+}

@@ -1,0 +1,361 @@
+"""What to tell a person whose table fits no layout, or several: what was seen, and exact commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import polars as pl
+
+from voirdire.errors import InputError, UsageError, VoirdireError
+from voirdire.labels import gold_name, number_form
+from voirdire.options import Options
+from voirdire.readers._layout import Plan, candidates
+from voirdire.readers._raw import RawTable, shown_name
+from voirdire.source import Source
+from voirdire.wording import printable
+
+_POOLED = re.compile(r"modal|majority|consensus|council|adjudicat|aggregate|agreement", re.I)
+_GRADER_LIKE = re.compile(r"grader|judge|annotator|rater|scorer|evaluator", re.I)
+_LABEL_LIKE = re.compile(
+    r"label|verdict|score|rating|grade|prefer|compli|refus|pass|correct|safe|harm|toxic|jailb", re.I
+)
+_NO_GRADER = re.compile(r"agreement|flag|fail|parse|error|index|idx|trial|seed|epoch|repeat", re.I)
+_NUMBERED = re.compile(r"(.*?)(\d+)")
+_CLUSTER_LIKE = re.compile(r"prompt|question|goal|behaviou?r|session|core|topic", re.I)
+_SHOWN_COLUMNS = 24
+_MOST_CLASSES = 12
+
+
+def _as_list(names: Sequence[str]) -> str:
+    return ",".join(n.replace("\\", "\\\\").replace(",", "\\,") for n in names)
+
+
+def _given(options: Options, without: Sequence[str]) -> list[str]:
+    """The options given so far, as they are typed."""
+    words: list[str] = []
+    for name, value in options.changed().items():
+        if name in without or name == "about":
+            continue
+        flag = "--" + name.replace("_", "-")
+        current = getattr(options, name)
+        if name in ("map", "failed"):
+            words += [w for old, new in current for w in (flag, f"{old}={new}")]
+        elif name == "recode":
+            words += [w for column, old, new in current for w in (flag, f"{column}:{old}={new}")]
+        elif name in ("range", "rate", "derived_from"):
+            words += [w for key, parts in current for w in (flag, f"{key}={'+'.join(parts)}")]
+        elif name in ("missing", "by"):
+            words += [w for text in current for w in (flag, text)]
+        elif isinstance(value, list):
+            words += [flag, _as_list(current)]
+        elif value is True:
+            words.append(flag)
+        else:
+            words += [flag, str(value)]
+    return words
+
+
+def command(
+    source: Source, options: Options, layout: str, roles: Mapping[str, str | Sequence[str]]
+) -> str:
+    """The command that reads this input under a layout, quoted for a shell."""
+    if source.path is not None and not source.path.is_absolute():
+        file = str(source.path)
+    else:
+        file = "-" if source.name == "standard input" else source.name
+    words = ["voirdire", "audit", file, "--layout", layout]
+    for role, value in roles.items():
+        text = value if isinstance(value, str) else _as_list(value)
+        if text:
+            words += [f"--{role.replace('_', '-')}", text]
+    words += _given(options, ("layout", *(r.replace("-", "_") for r in roles)))
+    return printable(" ".join(shlex.quote(w) for w in words))
+
+
+# --- guesses ------------------------------------------------------------------------------------
+
+
+def _height(table: RawTable) -> int:
+    return table.frame.height
+
+
+def _distinct(table: RawTable, columns: Sequence[str]) -> int:
+    return int(table.frame.select(pl.struct(columns).n_unique()).item())
+
+
+def guessed_response(table: RawTable, leave: Sequence[str]) -> str:
+    """The column, or the columns to join, that tell rows apart; empty if there are none."""
+    known = [c for c in candidates(table, "response") if c not in leave]
+    if known and _distinct(table, known[:1]) == _height(table):
+        return known[0]
+    # What is not spelled like an id (a long text, a measured number) is not tried.
+    likely = [
+        c
+        for c in table.columns
+        if c not in leave
+        and not table.frame[c].null_count()
+        and (table.frame[c].str.len_chars().mean() or 0) <= 200  # type: ignore[operator]
+        and not table.frame[c].str.contains(r"^-?\d+\.\d{3,}$").any()
+    ]
+    for column in likely:
+        if _distinct(table, [column]) == _height(table):
+            return column
+    for size in (2, 3):
+        for columns in combinations(likely[:7], size):
+            if _distinct(table, columns) == _height(table):
+                return "+".join(columns)
+    return known[0] if known else ""
+
+
+def guessed_graders(table: RawTable, leave: Sequence[str]) -> tuple[str, ...]:
+    """Columns that look like the labels of several graders: few classes, and the same ones."""
+    vocabularies: dict[str, set[str]] = {}
+    for column in table.columns:
+        if column in leave or _NO_GRADER.search(column):
+            continue
+        values = table.frame[column].drop_nulls()
+        counts = values.value_counts(sort=True)
+        # In a longer table a class comes up more than once; what does not is an odd reply.
+        repeated = counts.filter(pl.col("count") > 1) if values.len() > 30 else counts
+        common = repeated.to_series().to_list()
+        if not common or len(common) > _MOST_CLASSES or len(counts) > len(common) + 30:
+            continue
+        vocabularies[column] = {number_form(v) or v.strip() for v in common}
+    best: tuple[str, ...] = ()
+    best_words = 0
+    for column, words in vocabularies.items():
+        alike = tuple(
+            c
+            for c, other in vocabularies.items()
+            if 2 * len(words & other) > len(words | other) or other <= words
+        )
+        if (
+            column in alike
+            and len(alike) >= 2
+            and (len(alike), len(words)) > (len(best), best_words)
+        ):
+            best, best_words = alike, len(words)
+    return best
+
+
+def _guessed_label(table: RawTable, leave: Sequence[str]) -> str:
+    known = [c for c in candidates(table, "label") if c not in leave]
+    if known:
+        return known[0]
+    left = [c for c in table.columns if c not in leave and not _CLUSTER_LIKE.search(c)]
+    few = [c for c in left if 0 < table.frame[c].drop_nulls().n_unique() <= _MOST_CLASSES]
+    named = [c for c in few if _LABEL_LIKE.search(c)] or [c for c in left if _LABEL_LIKE.search(c)]
+    if named:
+        return named[0]
+    return few[0] if len(few) == 1 else ""
+
+
+def _seen(table: RawTable) -> list[str]:
+    lines = []
+    for column in table.columns[:_SHOWN_COLUMNS]:
+        series = table.frame[column]
+        values = series.drop_nulls().unique(maintain_order=True)
+        first = ", ".join(shown_name(v) for v in values.head(3).to_list())
+        more = f", … ({values.len():,} different)" if values.len() > 3 else ""
+        blank = f"; {series.null_count():,} blank" if series.null_count() else ""
+        lines.append(f"  {shown_name(column)}: {first or 'blank throughout'}{more}{blank}")
+    if len(table.columns) > _SHOWN_COLUMNS:
+        lines.append(f"  … and {len(table.columns) - _SHOWN_COLUMNS:,} more columns")
+    return lines
+
+
+# --- errors -------------------------------------------------------------------------------------
+
+
+def _roles_of(plan: Plan, table: RawTable, options: Options) -> dict[str, str | Sequence[str]]:
+    """What to name in the command of a plan: what it took, and a guess for what it needs."""
+    roles: dict[str, str | Sequence[str]] = {
+        role: "+".join(columns) for role, columns in plan.keys.items() if role != "outcome"
+    }
+    taken = [c for columns in plan.keys.values() for c in columns]
+    for role, choices in plan.needs.items():
+        leave = [*taken, *plan.graders]
+        if role == "response":
+            # A cluster with one response is told apart by the cluster's own column.
+            leave = [*plan.keys.get("label", ()), *plan.keys.get("grader", ()), *plan.graders]
+        if choices and role != "scale":
+            roles[role] = choices[0]
+        elif role == "response":
+            roles[role] = guessed_response(table, leave) or "COLUMN"
+        elif role == "label":
+            roles[role] = _guessed_label(table, leave) or "COLUMN"
+        elif role == "graders":
+            roles[role] = guessed_graders(table, leave) or "COLUMN,COLUMN"
+        elif role == "grader":
+            like = [c for c in table.columns if _GRADER_LIKE.search(c) and c not in leave]
+            roles[role] = like[0] if like else "COLUMN"
+        elif role == "scale":
+            roles[role] = "CLASS,CLASS"
+    if plan.layout == "wide" and plan.graders:
+        roles["graders"] = options.graders or _without_gold(plan.graders, options)
+    return roles
+
+
+def _without_gold(graders: Sequence[str], options: Options) -> tuple[str, ...]:
+    """The columns to name in --graders; gold is found by its own option or name."""
+    gold = gold_name(graders, options)
+    return tuple(g for g in graders if g != gold)
+
+
+def needs_more(source: Source, table: RawTable, options: Options, plan: Plan) -> VoirdireError:
+    """The error for a table whose layout is plain, but not which column is what."""
+    parts = []
+    for role, choices in plan.needs.items():
+        if choices and role != "scale":
+            names = " or ".join(shown_name(c) for c in choices)
+            parts.append(f"the {role} could be {names}: choose with --{role}")
+        elif role == "scale":
+            parts.append(
+                "fewer than two columns hold the counts of a class: name them with --scale"
+            )
+        elif role == "graders":
+            parts.append("it is not clear which columns are graders: name them with --graders")
+        else:
+            parts.append(f"no column is known to be the {role}: name it with --{role}")
+    roles = _roles_of(plan, table, options)
+    return UsageError(
+        "\n".join(
+            [
+                f"{printable(source.name)} ({plan.layout} layout): {'; '.join(parts)}. Columns:",
+                *_seen(table),
+                "For example:",
+                f"  {command(source, options, plan.layout, roles)}",
+            ]
+        )
+    )
+
+
+def several_fit(
+    source: Source, table: RawTable, options: Options, plans: Sequence[Plan]
+) -> VoirdireError:
+    """The error for a table that fits several layouts."""
+    lines = [
+        f"{printable(source.name)}: this can be read in {len(plans)} layouts "
+        f"({', '.join(p.layout for p in plans)}). Columns:",
+        *_seen(table),
+        "Say which one is meant:",
+    ]
+    for plan in plans:
+        lines.append(f"  {command(source, options, plan.layout, _roles_of(plan, table, options))}")
+    return InputError("\n".join(lines))
+
+
+def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireError:
+    """The error for a table in which no labels were found without more being said."""
+    grader_columns = [c for c in table.columns if _GRADER_LIKE.search(c)]
+    graders = () if grader_columns else guessed_graders(table, candidates(table, "response"))
+    graders = _without_gold(graders, options)
+    pooled = [c for c in table.columns if _POOLED.search(c)]
+    said = {options.gold, options.reference, *options.people} & set(table.columns)
+    cluster = next(
+        (c for c in (*candidates(table, "cluster"), *table.columns) if _CLUSTER_LIKE.search(c)), ""
+    )
+    file = printable(source.name)
+    commands: list[str] = []
+    if (
+        pooled
+        and not said
+        and not grader_columns
+        and len([g for g in graders if g not in pooled]) < 2
+    ):
+        label = next((c for c in pooled if _is_class_column(table, c)), pooled[0])
+        response = guessed_response(table, pooled)
+        roles: dict[str, str | Sequence[str]] = {
+            "response": response or "COLUMN",
+            "label": label,
+            "grader-name": label,
+        }
+        if cluster and cluster != response and not candidates(table, "cluster"):
+            roles["cluster"] = cluster
+        text = [
+            f"{file}: there are no labels of single graders in this table, only what several "
+            f"graders were pooled into ({', '.join(shown_name(c) for c in pooled)}). How far "
+            "graders differ cannot be said from it: that needs a table with one label of one grader "
+            "a row, or one column a grader. Columns:",
+            *_seen(table),
+            "The pooled label alone can be described, as if it were one grader:",
+            f"  {command(source, options, 'long', roles)}",
+        ]
+        return InputError("\n".join(text))
+    if grader_columns:
+        leave = [*grader_columns]
+        label = _guessed_label(table, leave)
+        response = (candidates(table, "response") or [""])[0]
+        if not response:
+            response = cluster or guessed_response(table, [*leave, label])
+        commands.append(
+            command(
+                source,
+                options,
+                "long",
+                {
+                    "response": response or "COLUMN",
+                    "grader": grader_columns[0],
+                    "label": label or "COLUMN",
+                },
+            )
+        )
+    else:
+        response = guessed_response(table, [*graders, *said])
+        if graders or said:
+            commands.append(
+                command(source, options, "wide", {"response": response, "graders": graders})
+            )
+        label = _guessed_label(table, [*response.split("+"), *said, *graders])
+        if label or not commands:
+            commands.append(
+                command(
+                    source,
+                    options,
+                    "long",
+                    {"response": response or "COLUMN", "label": label or "COLUMN"},
+                )
+            )
+        if not graders and not said and not label:
+            commands.append(
+                command(
+                    source,
+                    options,
+                    "wide",
+                    {"response": response or "COLUMN", "graders": "COLUMN,COLUMN"},
+                )
+            )
+    fill = " (put names of columns in place of COLUMN)" if "COLUMN" in " ".join(commands) else ""
+    return InputError(
+        "\n".join(
+            [
+                f"{file}: it is not clear which columns hold labels. Columns:",
+                *_seen(table),
+                f"Say what they are, for example{fill}:",
+                *(f"  {c}" for c in commands),
+                *_may_be_lines(table, graders),
+            ]
+        )
+    )
+
+
+def _may_be_lines(table: RawTable, graders: Sequence[str]) -> list[str]:
+    """A hint at checklists, if the columns that look like graders are numbered yes/no columns."""
+    numbered = [m for g in graders if (m := _NUMBERED.fullmatch(g))]
+    if len(numbered) < max(3, len(graders)) or len({m[1] for m in numbered}) > 1:
+        return []
+    values = {v.strip().lower() for g in graders for v in table.frame[g].drop_nulls().unique()}
+    if not values <= {"0", "1", "true", "false", "yes", "no"}:
+        return []
+    return [
+        f"If {printable(graders[0])} … {printable(graders[-1])} are not graders but the lines of "
+        "a checklist: checklists are read by a later version."
+    ]
+
+
+def _is_class_column(table: RawTable, column: str) -> bool:
+    values = table.frame[column].drop_nulls().unique()
+    return 0 < values.len() <= _MOST_CLASSES and not values.str.contains(r"^-?[\d.]+$").all()

@@ -1,0 +1,212 @@
+"""Label tables: CSV, TSV, JSON, JSON Lines, Parquet, Arrow and frames, long, wide or as counts.
+
+Two stages: a file becomes a raw table of text in which nothing is interpreted; a raw table becomes
+canonical rows by its layout. Class names such as ``None`` or ``NA`` are text like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from voirdire.errors import InputError
+from voirdire.options import Options
+from voirdire.readers._columnar import read_columnar
+from voirdire.readers._delimited import read_delimited, sniffed_delimiter
+from voirdire.readers._json_table import looks_like_lines, read_json, read_json_lines
+from voirdire.readers._layout import (
+    RECOGNISED,
+    Plan,
+    candidates,
+    lay_out,
+    named_columns,
+    own_plan,
+    recoded,
+    which_layouts,
+)
+from voirdire.readers._raw import RawTable
+from voirdire.readers._suggest import needs_more, none_fits, several_fit
+from voirdire.readers._text import described_binary, encoding_of, head_text
+from voirdire.readers.base import Claim, Reader
+from voirdire.rows import Rows
+from voirdire.source import HEAD_BYTES, Source
+from voirdire.wording import printable
+
+_BY_SUFFIX = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_MOST_COMMON = 6
+
+
+def format_of(source: Source, encoding: str = "") -> str:
+    """The format of a source by its content and name; empty where it is clearly no table."""
+    if source.frame is not None:
+        return "frame"
+    head = source.head
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    if head.startswith(b"ARROW1"):
+        return "arrow"
+    named = _BY_SUFFIX.get(source.suffix, "")
+    if described_binary(head) and not encoding:
+        # A name that promises a table is taken at its word, so that the error can say what it is.
+        return named
+    text = head_text(source, encoding_of(source, encoding)).lstrip("\ufeff \t\r\n")
+    if named in ("csv", "tsv", "parquet", "arrow"):
+        return named
+    whole = len(head) < HEAD_BYTES
+    if text.startswith("["):
+        return "json"
+    if text.startswith("{"):
+        return "jsonl" if named == "jsonl" or looks_like_lines(text, whole=whole) else "json"
+    if named or source.suffix == ".json":
+        return named or "json"
+    delimiter = sniffed_delimiter(text, whole=whole)
+    if not delimiter:
+        return ""
+    return "tsv" if delimiter == "\t" else "csv"
+
+
+def sniff(source: Source) -> Claim | None:
+    """Whether a source looks like a table. Never sure: a log in JSON is also JSON."""
+    if source.path is not None and source.path.is_dir():
+        return None
+    format = format_of(source)
+    if not format:
+        return None
+    return Claim(format=format, sure=format in ("frame", "parquet", "arrow"))
+
+
+def raw_table(source: Source, options: Options) -> RawTable:
+    """A source as a table of text, before any column has a meaning."""
+    format = format_of(source, options.encoding)
+    if format in ("frame", "parquet", "arrow"):
+        return read_columnar(source, format)
+    if format == "json":
+        return read_json(source, options.encoding)
+    if format == "jsonl":
+        return read_json_lines(source, options.encoding)
+    return read_delimited(source, options.encoding)
+
+
+def _plans(source: Source, options: Options) -> tuple[RawTable, tuple[Plan, ...], tuple[str, ...]]:
+    table = raw_table(source, options)
+    alone = source.alone
+    keys, absent = named_columns(table, options, alone=alone)
+    table, absent_too, notices = recoded(table, options, alone=alone)
+    if notices:
+        table = replace(table, notices=(*table.notices, *notices))
+    if table.carried and options.layout == "auto":
+        plans: tuple[Plan, ...] = (own_plan(table, keys),)
+    else:
+        plans = which_layouts(table, options, keys, alone=alone)
+    return table, plans, (*absent, *absent_too)
+
+
+def _chosen(source: Source, table: RawTable, options: Options, plans: tuple[Plan, ...]) -> Plan:
+    """The one plan to read by; raises with what was seen and exact commands if it is not clear."""
+    ready = [p for p in plans if not p.needs]
+    if len(ready) == 1:
+        return ready[0]
+    if len(plans) == 1:
+        raise needs_more(source, table, options, plans[0])
+    if plans:
+        raise several_fit(source, table, options, ready or plans)
+    raise none_fits(source, table, options)
+
+
+def read(source: Source, options: Options) -> Rows:
+    """All rows of a table under their canonical names.
+
+    Raises :class:`UsageError` where an option names what is not there or a needed column is not
+    named, and :class:`InputError` where the file is broken or its layout is not clear.
+    """
+    table, plans, absent = _plans(source, options)
+    plan = _chosen(source, table, options, plans)
+    if plan.layout == "checklist":
+        raise InputError(
+            f"{printable(source.name)}: this is a checklist (verdicts line by line). Checklists are "
+            "read by a later version of voirdire. Columns that are graders of their own can be "
+            "read now: name them with --layout wide --graders A,B."
+        )
+    laid = lay_out(table, options, plan, alone=source.alone)
+    return Rows(
+        frame=laid.frame,
+        name=source.name,
+        stem=source.stem,
+        sha256=source.sha256,
+        layout=laid.layout,
+        kind=laid.kind,
+        place=laid.place,
+        order=laid.order,
+        carried=table.carried,
+        notices=laid.notices,
+        seen=laid.seen,
+        absent=absent,
+    )
+
+
+def look(source: Source, options: Options) -> list[dict[str, Any]]:
+    """One entry a column: how many cells are blank, the most frequent values, and its likely role."""
+    table, plans, _ = _plans(source, options)
+    ready = [p for p in plans if not p.needs] or list(plans)
+    roles = _roles(table, ready[0] if ready else None)
+    entries = []
+    for column in table.columns:
+        series = table.frame[column]
+        counts = (
+            pl.DataFrame({"value": series.drop_nulls().cast(pl.String)})
+            .group_by("value", maintain_order=True)
+            .len()
+            .sort("len", descending=True, maintain_order=True)
+        )
+        entries.append(
+            {
+                "column": column,
+                "blank": series.null_count(),
+                "distinct": counts.height,
+                "values": counts.head(_MOST_COMMON).rows(),
+                "role": roles.get(column, "tag"),
+            }
+        )
+    return entries
+
+
+def _roles(table: RawTable, plan: Plan | None) -> Mapping[str, str]:
+    roles: dict[str, str] = {}
+    if plan is None:
+        for role in reversed(list(RECOGNISED)):
+            roles.update(dict.fromkeys(candidates(table, role)[:1], role))
+        return roles
+    for role, columns in (*plan.needs.items(), *plan.keys.items()):
+        if role in ("scale", "graders"):
+            continue
+        roles.update(dict.fromkeys(columns, role))
+    roles.update(dict.fromkeys(plan.graders, "grader"))
+    roles.update(dict.fromkeys(plan.classes.values(), "class"))
+    roles.update(dict.fromkeys(plan.outcomes.values(), "outcome"))
+    if plan.total:
+        roles[plan.total] = "total"
+    return roles
+
+
+READER = Reader(
+    name="table",
+    title="label and count tables (CSV, TSV, JSON, JSONL, Parquet, Arrow, frames)",
+    suffixes=(*_BY_SUFFIX, ".json"),
+    sniff=sniff,
+    read=read,
+    look=look,
+)

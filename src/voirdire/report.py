@@ -1,0 +1,468 @@
+"""The report: findings first, then the counts, then the lines that belong in the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from voirdire.checks.base import Check
+from voirdire.document import (
+    Block,
+    Column,
+    Document,
+    FindingBlock,
+    Heading,
+    Kind,
+    Paragraph,
+    Paste,
+    Table,
+    Tone,
+    cell,
+    display,
+    display_interval,
+)
+from voirdire.estimate import Estimate
+from voirdire.finding import Finding, State
+from voirdire.labels import Grader, Labels
+from voirdire.options import Options
+from voirdire.scene import Estimates, Scene, calls_of
+from voirdire.stats.base import Family
+from voirdire.wording import Name, Text, counted, listed, percent, points, say, times
+
+NOT_STATED = "not stated"
+FACTS = ("model", "size", "family", "prompt", "votes")
+MOST_GRADERS_SHOWN = 40
+
+
+def document(
+    labels: Labels,
+    scene: Scene,
+    slices: Sequence[Scene],
+    estimates: Estimates,
+    findings: Sequence[Finding],
+    families: Sequence[Family],
+    listed_estimates: Sequence[Estimate],
+    version: str,
+) -> Document:
+    """The document of an audit."""
+    blocks: list[Block] = [Heading(text="Findings")]
+    if not findings:
+        blocks.append(Paragraph(text=("No check applies to this file.",)))
+    blocks += [FindingBlock(finding=f) for f in findings]
+    small = _readable_panel(scene)
+    section = ""
+    for family in families:
+        if family.blocks is None:
+            continue
+        made = family.blocks(small, estimates)
+        if not made:
+            continue
+        if family.section != section:
+            section = family.section
+            blocks.append(Heading(text=section))
+        blocks += made
+    blocks += _slices(scene, slices, estimates)
+    blocks.append(Heading(text="For the paper"))
+    blocks += reporting_minimum(labels, scene, estimates, findings)
+    blocks += _about(labels, scene)
+    return Document(
+        title=_title(labels, scene),
+        summary=_summary(labels, scene, findings),
+        blocks=tuple(blocks),
+        estimates=tuple(listed_estimates),
+        findings=tuple(findings),
+        inputs=labels.inputs,
+        options=_shown_options(labels.options),
+        version=version,
+    )
+
+
+def _shown_options(options: Options) -> dict[str, Any]:
+    return options.changed()
+
+
+def _readable_panel(scene: Scene) -> Scene:
+    """With very many graders tables show the first ones; the results hold them all."""
+    if len(scene.graders) <= MOST_GRADERS_SHOWN:
+        return scene
+    from dataclasses import replace
+
+    kept = [
+        g
+        for i, g in enumerate(scene.graders)
+        if i < MOST_GRADERS_SHOWN or g.name in scene.standards or g.name in scene.flagged
+    ]
+    return replace(scene, graders=tuple(kept), memory=scene.memory, **_cut(scene, kept))
+
+
+def _cut(scene: Scene, kept: Sequence[Grader]) -> dict[str, Any]:
+    """Grid or counts with just these graders, so that tables look them up by place."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    places = np.array([scene.names.index(g.name) for g in kept])
+    if scene.grid is not None:
+        grid = scene.grid
+        return {
+            "grid": replace(
+                grid,
+                graders=tuple(g.name for g in kept),
+                codes=grid.codes[:, places],
+                outcomes=grid.outcomes[:, places],
+                calls=grid.calls[places],
+                tags={},
+            )
+        }
+    assert scene.counts is not None
+    counts = scene.counts
+    return {
+        "counts": replace(
+            counts,
+            labels=counts.labels[places],
+            totals=counts.totals[places],
+            calls=counts.calls[places],
+        )
+    }
+
+
+def _title(labels: Labels, scene: Scene) -> str:
+    graders = len(scene.panel)
+    noun = "grader" if graders == 1 else "graders"
+    names = ", ".join(dict.fromkeys(i.name for i in labels.inputs[:3]))
+    more = f" and {len(labels.inputs) - 3} more" if len(labels.inputs) > 3 else ""
+    return f"Audit of {graders} {noun}: {names}{more}"
+
+
+def _summary(labels: Labels, scene: Scene, findings: Sequence[Finding]) -> Text:
+    what: Text
+    if labels.kind == "counts":
+        what = (f"Counts of {len(scene.classes)} classes from {len(scene.graders)} graders",)
+    else:
+        clusters = labels.frame["cluster"].n_unique()
+        held = (
+            f" in {clusters:,} clusters" if labels.clusters_declared else ", each its own cluster"
+        )
+        what = say(
+            "{n} responses{held}, {graders} graders, {classes} classes",
+            n=labels.responses,
+            held=held,
+            graders=len(scene.panel),
+            classes=len(scene.classes),
+        )
+    if scene.gold:
+        what = (*what, *say("; gold is {gold}", gold=Name(scene.gold)))
+    if scene.reference:
+        what = (*what, *say("; the reference is {reference}", reference=Name(scene.reference)))
+    found = sum(f.state is State.FOUND for f in findings)
+    open_ = sum(f.state is State.CANNOT_TELL for f in findings)
+    tail = f". {found} {'thing' if found == 1 else 'things'} found, {open_} that cannot be told."
+    return (*what, tail)
+
+
+# --- slices -------------------------------------------------------------------------------------
+
+
+def _slices(scene: Scene, slices: Sequence[Scene], estimates: Estimates) -> list[Block]:
+    if not slices:
+        return []
+    blocks: list[Block] = [Heading(text="By part of the responses")]
+    names = scene.names[:12]
+    for rate in scene.rates:
+        rows = []
+        for one in slices:
+            found = [
+                estimates.get("rate", grader=g, class_=rate.name, slice=one.slice) for g in names
+            ]
+            rows.append((cell(Name(one.slice)), *(cell(e) for e in found)))
+        blocks.append(
+            Table(
+                title=f"Rate of {rate.name}",
+                columns=(
+                    Column(title="part", kind=Kind.NAME),
+                    *(Column(title=Name(g), kind=Kind.SHARE) for g in names),
+                ),
+                rows=tuple(rows),
+            )
+        )
+    rows = []
+    for one in slices:
+        for grader in names:
+            found = [
+                estimates.get("label_count", grader=grader, class_=c, slice=one.slice)
+                for c in scene.classes[:12]
+            ]
+            if any(e is not None for e in found):
+                rows.append((cell(Name(one.slice)), cell(Name(grader)), *(cell(e) for e in found)))
+    if rows and len(rows) <= 200:
+        blocks.append(
+            Table(
+                title="Labels by class in each part",
+                columns=(
+                    Column(title="part", kind=Kind.NAME),
+                    Column(title="grader", kind=Kind.NAME),
+                    *(Column(title=Name(c), kind=Kind.COUNT) for c in scene.classes[:12]),
+                ),
+                rows=tuple(rows),
+            )
+        )
+    return blocks
+
+
+# --- the reporting minimum ----------------------------------------------------------------------
+
+
+def reporting_minimum(
+    labels: Labels, scene: Scene, estimates: Estimates, findings: Sequence[Finding]
+) -> list[Block]:
+    """The lines to paste: named graders, class counts, both rates with intervals, spread, unread."""
+    lines: list[Text] = []
+    shown = scene.graders[:MOST_GRADERS_SHOWN]
+    if labels.kind == "counts":
+        lines.append(("Counts as printed; responses are not at hand.",))
+    else:
+        clusters = labels.frame["cluster"].n_unique()
+        lines.append(
+            say(
+                "Bank: {n} responses in {clusters} clusters."
+                if labels.clusters_declared
+                else "Bank: {n} responses; no clusters declared.",
+                n=labels.responses,
+                clusters=clusters,
+            )
+        )
+    lines += [_named(scene, g) for g in shown]
+    lines += [_class_counts(scene, estimates, g.name) for g in shown]
+    for rate in scene.rates:
+        lines += _rate_lines(scene, estimates, rate.name)
+    if not scene.rates:
+        lines.append(
+            ("Rates: none, since the classes have no order; declare one with --scale low,…,high.",)
+        )
+    found = [f for f in findings if f.state is State.FOUND and f.code == "class_collapse"]
+    for finding in found:
+        lines.append(
+            say(
+                "Class collapse: {grader} hardly uses {class_} ({strength}).",
+                grader=Name(finding.grader),
+                class_=Name(finding.class_),
+                strength=str(finding.strength),
+            )
+        )
+    missing = [g.name for g in shown if g.name != scene.gold and not _stated(g)]
+    blocks: list[Block] = [
+        Paragraph(
+            text=(
+                "The reporting minimum of “The Missing Compliance Class”: class counts and the named "
+                "grader beside every rate, and the non-refusal rate beside the top-class rate.",
+            )
+        ),
+        Paste(title="Reporting minimum", lines=tuple(lines)),
+    ]
+    if missing:
+        blocks.append(
+            Paragraph(
+                tone=Tone.NOTE,
+                text=say(
+                    "{graders}: model, size, prompt or votes are not stated. Put them into a file and "
+                    "pass it with --about: [graders.\"NAME\"] with model, size, family, prompt, votes.",
+                    graders=listed(missing),
+                ),
+            )
+        )
+    return blocks
+
+
+def _stated(grader: Grader) -> bool:
+    return grader.person or all(
+        grader.facts.get(f) not in (None, "") for f in ("model", "size", "prompt", "votes")
+    )
+
+
+def _named(scene: Scene, grader: Grader) -> Text:
+    role = (
+        "gold"
+        if grader.name == scene.gold
+        else "reference"
+        if grader.name == scene.reference
+        else ""
+    )
+    kind = "person" if grader.person else str(grader.facts.get("kind", ""))
+    parts: list[str | Name] = ["Grader ", Name(grader.name)]
+    tail = [w for w in (role, kind) if w]
+    if tail:
+        parts.append(f" ({', '.join(tail)})")
+    if grader.derived_from:
+        parts += [", made from ", *listed(grader.derived_from)]
+    if not grader.person and not grader.derived_from:
+        for fact in ("model", "size", "prompt", "votes"):
+            value = grader.facts.get(fact)
+            parts += [
+                f"{':' if fact == 'model' else ';'} {fact} ",
+                Name(str(value)) if value not in (None, "") else NOT_STATED,
+            ]
+    parts.append(".")
+    return tuple(parts)
+
+
+def _class_counts(scene: Scene, estimates: Estimates, grader: str) -> Text:
+    parts: list[str | Name] = ["Labels of ", Name(grader), ": "]
+    total: float | None = None
+    for i, class_ in enumerate(scene.classes):
+        found = estimates.get("label_count", grader=grader, class_=class_)
+        parts += [
+            ", " if i else "",
+            Name(class_),
+            " ",
+            counted(found.number) if found and found.number is not None else "not printed",
+        ]
+        total = found.n if found is not None else total
+    parts.append(f"; {counted(total)} readable" if total is not None else "; total not printed")
+    unread = {o: n for o, n in calls_of(scene, grader).items() if o not in ("label", "missing")}
+    if unread:
+        parts.append(
+            "; unread: " + ", ".join(f"{counted(n)} {o.replace('_', ' ')}" for o, n in unread.items())
+        )
+    elif scene.counts is None:
+        parts.append("; none unread")
+    parts.append(".")
+    return tuple(parts)
+
+
+def _rate_lines(scene: Scene, estimates: Estimates, rate: str) -> list[Text]:
+    parts: list[str | Name] = [Name(rate), ": "]
+    first = True
+    for grader in scene.names[:MOST_GRADERS_SHOWN]:
+        found = estimates.get("rate", grader=grader, class_=rate)
+        if found is None:
+            continue
+        shown = cell(found)
+        interval = display_interval(shown)
+        value = (
+            f"{display(shown)}{' ' + interval if interval else ''}"
+            if found.number is not None
+            else f"not determined ({found.reason})"
+        )
+        parts += ["" if first else ", ", Name(grader), " ", value]
+        first = False
+    parts.append(".")
+    lines: list[Text] = [tuple(parts)]
+    for ratio in estimates.of("rate_max_over_min", class_=rate, slice=""):
+        key = {"class_": rate, "other": ratio.key.other}
+        wide, zeros = estimates.get("rate_range", **key), estimates.get("graders_at_zero", **key)
+        at_zero = int(zeros.number or 0) if zeros is not None else 0
+        who = "across all graders"
+        names: Text = ()
+        if ratio.key.other:
+            _, _, left = ratio.key.other.partition(":")
+            who, names = "without ", listed(left.split("+"))
+        fold = (
+            f"{'at least ' if at_zero else ''}{times(ratio.number)}-fold"
+            if ratio.number is not None
+            else f"ratio not determined ({ratio.reason})"
+        )
+        if at_zero:
+            fold += f" ({at_zero} at zero)"
+        apart = points(wide.number) if wide is not None and wide.number is not None else "range not determined"
+        lines.append(say("Spread of {rate} {who}{names}: {fold}, {apart}.", rate=Name(rate), who=who, names=names, fold=fold, apart=apart))
+    return lines
+
+
+# --- about --------------------------------------------------------------------------------------
+
+
+def _about(labels: Labels, scene: Scene) -> list[Block]:
+    blocks: list[Block] = [Heading(text="How this was made")]
+    options = labels.options
+    if labels.kind == "counts":
+        method = (
+            "Only counts are known: intervals are Wilson’s (rates) and the conditional binomial "
+            "(ratios), and rest on independent responses."
+        )
+    elif options.interval == "bootstrap":
+        method = (
+            f"Intervals at {percent(options.level, 0)}: percentiles of the multinomial cluster bootstrap, "
+            f"{options.replicates:,} replicates, seed {options.seed}; at the edge of a rate the beta "
+            "interval on the effective sample size."
+        )
+    else:
+        method = (
+            f"Intervals at {percent(options.level, 0)}: delete-one-cluster jackknife with t, on the scale "
+            "that suits the quantity; at the edge of a rate the beta interval on the effective "
+            "sample size (Korn and Graubard)."
+        )
+    blocks.append(Paragraph(text=(method,)))
+    if scene.flagged:
+        blocks.append(
+            Paragraph(
+                text=say(
+                    "A grader that is not flagged is not thereby right: {flagged} stand out by counts; "
+                    "only gold decides who is off.",
+                    flagged=listed(scene.flagged),
+                )
+                if not scene.gold
+                else ("A grader that is not flagged is not thereby right.",)
+            )
+        )
+    stated = [g for g in scene.graders if g.facts]
+    if stated:
+        facts = [f for f in FACTS if any(f in g.facts for g in stated)]
+        blocks.append(
+            Table(
+                title="What is stated of the graders",
+                columns=(Column(title="grader", kind=Kind.NAME), *(Column(title=f) for f in facts)),
+                rows=tuple(
+                    (
+                        cell(Name(g.name)),
+                        *(cell((Name(str(g.facts.get(f) or NOT_STATED)),)) for f in facts),
+                    )
+                    for g in scene.graders
+                ),
+            )
+        )
+    blocks += [Paragraph(text=n, tone=Tone.NOTE) for n in labels.notices]
+    return blocks
+
+
+# --- the list of statistics ---------------------------------------------------------------------
+
+
+def statistics(families: Sequence[Family], checks: Iterable[Check], version: str) -> Document:
+    """Every estimand and every check, as a document."""
+    blocks: list[Block] = []
+    section = ""
+    for family in families:
+        if family.section != section:
+            section = family.section
+            blocks.append(Heading(text=section))
+        for statistic in family.statistics:
+            estimand = statistic.estimand
+            moves = (
+                f" It moves with {', '.join(estimand.moves_with)}." if estimand.moves_with else ""
+            )
+            reading = f" {estimand.reading}" if estimand.reading else ""
+            blocks += [
+                Heading(text=f"{estimand.name}", level=3),
+                Paragraph(
+                    text=(
+                        f"{estimand.title}. {estimand.question} Describes: {estimand.describes}."
+                        f"{reading}{moves} Undefined when {estimand.undefined_when}. "
+                        f"Source: {estimand.source.text}.",
+                    )
+                ),
+            ]
+    blocks.append(Heading(text="Checks"))
+    for check in sorted(checks, key=lambda c: (c.rank, c.name)):
+        for code, what in check.codes.items():
+            blocks += [
+                Heading(text=code, level=3),
+                Paragraph(text=(f"{what} It would miss: {check.would_miss}",)),
+            ]
+    return Document(
+        title="Statistics and checks of voirdire",
+        summary=("What each number asks, whom it describes, and when it cannot be said.",),
+        blocks=tuple(blocks),
+        estimates=(),
+        findings=(),
+        version=version,
+    )

@@ -1,0 +1,220 @@
+"""What statistics and checks look at: one slice of the labels, the graders, and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as replaced
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from voirdire.estimate import Estimate, Key
+from voirdire.grid import LABEL, MISSING_CODE, Grid
+from voirdire.labels import ALL_OUTCOMES, Grader
+from voirdire.options import Options
+from voirdire.tally import Tally, count
+
+Array = np.ndarray[Any, Any]
+
+UNREAD_LIMIT = 0.2  # above this share of unread calls a grader is neither flagged nor a corroborator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """A rate to report: the share of the classes in ``members`` (a mask over the classes)."""
+
+    name: str
+    members: Array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """A table of counts: ``labels`` is graders × classes (nan: not printed), ``totals`` per grader.
+
+    ``calls`` is graders × outcomes, as far as the table prints them.
+    """
+
+    labels: Array
+    totals: Array
+    calls: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What a family looks at: one slice of the labels (or counts), the graders and the settings.
+
+    Just one of ``grid`` and ``counts`` is set. ``panel`` are the graders that form the panel: all
+    but gold. ``exploratory`` slices are looked at by checks only, without intervals.
+    """
+
+    grid: Grid | None
+    counts: Counts | None
+    graders: tuple[Grader, ...]
+    classes: tuple[str, ...]
+    scale: tuple[str, ...]
+    ordered: bool
+    gold: str
+    reference: str
+    rates: tuple[Rate, ...]
+    options: Options
+    slice: str = ""
+    exploratory: bool = False
+    flagged: tuple[str, ...] = ()
+    memory: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(g.name for g in self.graders)
+
+    @property
+    def panel(self) -> tuple[str, ...]:
+        return tuple(g.name for g in self.graders if g.name != self.gold)
+
+    @property
+    def k(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def by_name(self) -> dict[str, Grader]:
+        return {g.name: g for g in self.graders}
+
+    @property
+    def standards(self) -> tuple[str, ...]:
+        """Gold and reference, those that are there."""
+        return tuple(s for s in (self.gold, self.reference) if s)
+
+    @property
+    def calls(self) -> Array:
+        """Calls by outcome, graders × outcomes."""
+        return self.grid.calls if self.grid is not None else self._counts.calls
+
+    @property
+    def _counts(self) -> Counts:
+        assert self.counts is not None
+        return self.counts
+
+    def unread_share(self, grader: str) -> float:
+        """The share of asked calls that gave no label; 0 where a count table does not say."""
+        counts = self.calls[self.names.index(grader)]
+        asked = counts.sum() - counts[MISSING_CODE]
+        return float(1 - counts[LABEL] / asked) if asked > 0 else 0.0
+
+    def flagging(self, flagged: Sequence[str]) -> Scene:
+        return replaced(self, flagged=tuple(flagged))
+
+    def labels_tally(self, grader: str) -> Tally:
+        """How often the grader gives each class: shape ``(k,)``."""
+        return self._remembered(("labels", grader), lambda: self._count_one(grader))
+
+    def _count_one(self, grader: str) -> Tally:
+        assert self.grid is not None
+        column = self.grid.column(grader)
+        rows = np.flatnonzero(column >= 0)
+        return self._count(rows, column[rows].astype(np.int64), (self.k,))
+
+    def joint_tally(self, graders: Sequence[str]) -> Tally:
+        """The class counts of several graders in one row: shape ``(graders, k)``."""
+        graders = tuple(graders)
+        return self._remembered(("joint", graders), lambda: self._count_joint(graders))
+
+    def _count_joint(self, graders: tuple[str, ...]) -> Tally:
+        assert self.grid is not None
+        codes = self.grid.codes[:, [self.grid.graders.index(g) for g in graders]]
+        rows, columns = np.nonzero(codes >= 0)
+        cells = columns * self.k + codes[rows, columns]
+        return self._count(rows, cells.astype(np.int64), (len(graders), self.k))
+
+    def pair_tally(self, grader: str, other: str) -> Tally:
+        """Label pairs on the responses that both could be read on: shape ``(k, k)``, grader first."""
+        names = self.names
+        if names.index(grader) > names.index(other):
+            return self._remembered(
+                ("pair", grader, other),
+                lambda: self.pair_tally(other, grader).mapped(lambda r: r.swapaxes(-1, -2)),
+            )
+        return self._remembered(("pair", grader, other), lambda: self._count_pair(grader, other))
+
+    def _count_pair(self, grader: str, other: str) -> Tally:
+        assert self.grid is not None
+        mine, theirs = self.grid.column(grader), self.grid.column(other)
+        rows = np.flatnonzero((mine >= 0) & (theirs >= 0))
+        cells = mine[rows].astype(np.int64) * self.k + theirs[rows]
+        return self._count(rows, cells, (self.k, self.k))
+
+    def _count(self, rows: Array, cells: Array, shape: tuple[int, ...]) -> Tally:
+        """Count events of responses (``rows``) into cells, by cluster and with the weights."""
+        assert self.grid is not None
+        return self.counted(rows, cells, shape)
+
+    def counted(
+        self,
+        rows: Array,
+        cells: Array,
+        shape: tuple[int, ...],
+        amounts: Array | None = None,
+    ) -> Tally:
+        """Events in cells, with cluster, stratum and weight of the response in ``rows``.
+
+        A frequency weight stands for so many equal responses: as many clusters where every
+        response is its own, else so many times within its cluster.
+        """
+        grid = self.grid
+        assert grid is not None
+        weights = None if grid.weights is None else grid.weights[rows]
+        copies = None
+        if weights is not None and grid.frequency:
+            if grid.own_cluster:
+                copies = weights
+            else:
+                amounts = weights if amounts is None else amounts * weights
+            weights = None
+        return count(
+            grid.cluster[rows],
+            cells,
+            shape,
+            amounts=amounts,
+            weights=weights,
+            copies=copies,
+            stratum=None if grid.stratum is None else grid.stratum[rows],
+        )
+
+    def _remembered(self, key: Any, make: Callable[[], Tally]) -> Tally:
+        if key not in self.memory:
+            self.memory[key] = make()
+        return self.memory[key]  # type: ignore[no-any-return]
+
+    def count_row(self, grader: str) -> tuple[Array, float]:
+        """A grader's printed class counts and its total, from a count table."""
+        place = self.names.index(grader)
+        return self._counts.labels[place], float(self._counts.totals[place])
+
+
+class Estimates:
+    """Estimates to look up by statistic and key; ``all`` keeps their order."""
+
+    def __init__(self, estimates: Iterable[Estimate]) -> None:
+        self.all = tuple(estimates)
+        self._by_key = {(e.statistic, *e.key): e for e in self.all}
+        self._by_statistic: dict[str, list[Estimate]] = {}
+        for estimate in self.all:
+            self._by_statistic.setdefault(estimate.statistic, []).append(estimate)
+
+    def get(self, statistic: str, **key: str) -> Estimate | None:
+        """The estimate with just this key, or ``None``."""
+        return self._by_key.get((statistic, *Key(**key)))
+
+    def of(self, statistic: str, **key: str) -> list[Estimate]:
+        """All estimates of a statistic whose key agrees with what is given."""
+        return [
+            e
+            for e in self._by_statistic.get(statistic, ())
+            if all(getattr(e.key, field) == value for field, value in key.items())
+        ]
+
+
+def calls_of(scene: Scene, grader: str) -> dict[str, float]:
+    """A grader's calls by outcome, those that happened."""
+    counts = scene.calls[scene.names.index(grader)]
+    return {o: float(counts[i]) for i, o in enumerate(ALL_OUTCOMES) if counts[i] > 0}

@@ -1,0 +1,1 @@
+"""Families of statistics: one file a family."""

@@ -1,0 +1,220 @@
+"""Where labels go: what a grader keeps of another's class, where the rest moves, and what it adds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from voirdire.document import Block, Column, Kind, Table, cell
+from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
+from voirdire.estimate import Key
+from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
+from voirdire.wording import Name, say
+
+MCC2 = Source(text='"The Missing Compliance Class", Table 2 and Figure 1')
+
+KEPT = Estimand(
+    name="kept",
+    title="Kept",
+    question="Of the responses that the other gives a class, how many does the grader give it too?",
+    describes=Describes.BOTH,
+    keys=("grader", "other", "class"),
+    unit=Unit.COUNT,
+    scale=Scale.NONE,
+    low=0,
+    undefined_when="the graders share no response",
+    source=MCC2,
+)
+MOVED = Estimand(
+    name="moved",
+    title="Moved",
+    question="Of the responses that the other gives a class, how many does the grader give another?",
+    describes=Describes.BOTH,
+    keys=("grader", "other", "class", "to_class"),
+    unit=Unit.COUNT,
+    scale=Scale.NONE,
+    low=0,
+    undefined_when="the graders share no response",
+    source=MCC2,
+)
+FOUND = Estimand(
+    name="found",
+    title="Found",
+    question="How many labels of a class does the grader give where the other gave another class?",
+    describes=Describes.BOTH,
+    keys=("grader", "other", "class"),
+    unit=Unit.COUNT,
+    scale=Scale.NONE,
+    low=0,
+    undefined_when="the graders share no response",
+    source=MCC2,
+)
+NEIGHBOUR_SHARE = Estimand(
+    name="neighbour_share",
+    title="Moved to a neighbouring class",
+    question="Of the labels that moved away from a class, which share went one step on the scale?",
+    describes=Describes.BOTH,
+    keys=("grader", "other", "class"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    needs=("label", "scale"),
+    low=0,
+    high=1,
+    reading="Near 1: the class collapses onto its neighbour. Lower: its labels scatter.",
+    undefined_when="no label of the class moved",
+    source=Source(text='"The Missing Compliance Class", caption of Figure 1'),
+)
+
+
+def _kept(cells: Array, given: Given) -> Array:
+    return np.asarray(np.diagonal(cells, axis1=-2, axis2=-1))
+
+
+def _of_class(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum(-2))
+
+
+def _moved(cells: Array, given: Given) -> Array:
+    to, origin = given["moves"]
+    return np.asarray(cells[..., to, origin])
+
+
+def _moved_of(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum(-2)[..., given["moves"][1]])
+
+
+def _found(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum(-1) - _kept(cells, given))
+
+
+def _labels_of(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum(-1))
+
+
+def _neighbour_parts(cells: Array, given: Given) -> tuple[Array, Array]:
+    steps = given["steps"]  # (k, scale): 1 where the class in the row is a step from that in the column
+    size = steps.shape[1]
+    away = cells.sum(-2) - _kept(cells, given)
+    one_step = (cells[..., :, :size] * steps).sum(-2)
+    return np.asarray(one_step), np.asarray(away[..., :size])
+
+
+def _neighbour(cells: Array, given: Given) -> Array:
+    one_step, away = _neighbour_parts(cells, given)
+    return np.asarray(one_step / away)
+
+
+def _away(cells: Array, given: Given) -> Array:
+    return _neighbour_parts(cells, given)[1]
+
+
+S_KEPT = Statistic(estimand=KEPT, solve=_kept, n=_of_class)
+S_MOVED = Statistic(estimand=MOVED, solve=_moved, n=_moved_of)
+S_FOUND = Statistic(estimand=FOUND, solve=_found, n=_labels_of)
+S_NEIGHBOUR = Statistic(
+    estimand=NEIGHBOUR_SHARE, solve=_neighbour, n=_away, share=_neighbour_parts
+)
+
+
+def parts(scene: Scene) -> Iterable[Part]:
+    if scene.grid is None:
+        return
+    k, size = scene.k, len(scene.scale)
+    moves = [(to, origin) for origin in range(k) for to in range(k) if to != origin]
+    to, origin = (np.array([m[i] for m in moves], dtype=np.int64) for i in (0, 1))
+    places = np.arange(k)
+    on_scale = places[:, None] < size
+    steps = ((np.abs(places[:, None] - places[None, :size]) == 1) & on_scale).astype(np.float64)
+    for standard in scene.standards:
+        for grader in scene.names:
+            if grader in (standard, scene.gold):
+                continue
+            tally = scene.pair_tally(grader, standard)
+            if not tally.count:
+                continue
+
+            def keys(classes: Sequence[str], g: str = grader, s: str = standard) -> tuple[Key, ...]:
+                return tuple(Key(grader=g, other=s, class_=c) for c in classes)
+
+            asks: list[tuple[Statistic, tuple[Key, ...]]] = [
+                (S_KEPT, keys(scene.classes)),
+                (S_FOUND, keys(scene.classes)),
+            ]
+            if moves:
+                moved = tuple(
+                    Key(
+                        grader=grader,
+                        other=standard,
+                        class_=scene.classes[o],
+                        to_class=scene.classes[t],
+                    )
+                    for t, o in moves
+                )
+                asks.insert(1, (S_MOVED, moved))
+            if scene.ordered and size > 2:
+                asks.append((S_NEIGHBOUR, keys(scene.scale)))
+            yield Part(
+                tally=tally, asks=tuple(asks), given={"moves": (to, origin), "steps": steps}
+            )
+
+
+def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
+    tables: list[Block] = []
+    for standard in scene.standards:
+        for class_ in reversed(scene.classes):
+            others = [c for c in scene.classes if c != class_]
+            rows = []
+            for grader in scene.names:
+                key = {"grader": grader, "other": standard, "class_": class_, "slice": scene.slice}
+                kept = estimates.get("kept", **key)
+                if kept is None or not kept.n:
+                    continue
+                share = estimates.get("neighbour_share", **key)
+                rows.append(
+                    (
+                        cell(Name(grader)),
+                        cell(kept.n, Kind.COUNT),
+                        cell(kept),
+                        *(
+                            cell(m) if (m := estimates.get("moved", **key, to_class=to)) else cell("")
+                            for to in others
+                        ),
+                        *((cell(share),) if share is not None else ()),
+                        cell(estimates.get("found", **key)),
+                    )
+                )
+            if not rows or len(others) > 6:
+                continue
+            scaled = scene.ordered and len(scene.scale) > 2 and class_ in scene.scale
+            word = "gold" if standard == scene.gold else "reference"
+            tables.append(
+                Table(
+                    title=f"Where the {word}’s labels of “{class_}” go",
+                    columns=(
+                        Column(title="grader", kind=Kind.NAME),
+                        Column(title="of", kind=Kind.COUNT, help="responses that both labelled"),
+                        Column(title="stays", kind=Kind.COUNT),
+                        *(Column(title=Name(f"→ {o}"), kind=Kind.COUNT) for o in others),
+                        *((Column(title="to a neighbour", kind=Kind.SHARE),) if scaled else ()),
+                        Column(title="found", kind=Kind.COUNT, help="given where the other did not"),
+                    ),
+                    rows=tuple(rows),
+                    note=say(
+                        "Found: labels of {class_} that the grader gives where {other} gave another class.",
+                        class_=Name(class_),
+                        other=Name(standard),
+                    ),
+                )
+            )
+    return tables
+
+
+FAMILY = Family(
+    name="moves",
+    statistics=(S_KEPT, S_MOVED, S_FOUND, S_NEIGHBOUR),
+    parts=parts,
+    section="Where labels move",
+    order=40,
+    blocks=blocks,
+)

@@ -1,0 +1,552 @@
+"""Agreement of two graders on the responses that both labelled, and what it is worth.
+
+Conventions (each tool has its own; see the page on agreement): classes are all classes of the
+scale, used or not, since Gwet's AC1 and Brennan–Prediger change with unused classes; kappa of two
+graders that use one and the same class is not defined.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from voirdire.document import Block, Column, Kind, Table, cell
+from voirdire.errors import UndefinedWarning
+from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
+from voirdire.estimate import Key
+from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
+from voirdire.wording import Name, say
+
+__all__ = [
+    "brennan_prediger",
+    "cohen_kappa",
+    "gwet_ac",
+    "percent_agreement",
+]
+
+MOST_GRADERS_FOR_PAIRS = 30
+ONE_CLASS = "not defined: one class used"
+NO_COMMON = "the graders share no response that both could be read on"
+
+AGREEMENT = Estimand(
+    name="agreement",
+    title="Agreement",
+    question="On which share of their common responses do the two give the same class?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    low=0,
+    high=1,
+    reading="Read it beside the class counts, the best constant answer and kappa.",
+    moves_with=("how common each class is in the bank",),
+    undefined_when=NO_COMMON,
+    source=Source(text="Gwet 2014, Handbook of Inter-Rater Reliability, ch. 2"),
+)
+CHANCE = Estimand(
+    name="chance_agreement",
+    title="Agreement by chance",
+    question="How often would two graders with these class shares agree if neither looked?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    low=0,
+    high=1,
+    undefined_when=NO_COMMON,
+    source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+)
+KAPPA = Estimand(
+    name="cohen_kappa",
+    title="Cohen’s kappa",
+    question="How far do the two agree beyond what their class shares alone would give?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    low=-1,
+    high=1,
+    reading="1: perfect, 0: as by chance. It sinks where one class is rare, whatever the graders do.",
+    moves_with=("how common each class is in the bank",),
+    undefined_when=ONE_CLASS,
+    source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+)
+AC1 = Estimand(
+    name="gwet_ac1",
+    title="Gwet’s AC1",
+    question="How far do the two agree beyond a chance that shrinks where one class dominates?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    low=-1,
+    high=1,
+    reading="It does not sink with a rare class as kappa does; it changes with unused classes.",
+    moves_with=("the number of classes", "how common each class is in the bank"),
+    undefined_when="fewer than two classes",
+    source=Source(text="Gwet 2008, British Journal of Mathematical and Statistical Psychology 61, p. 35"),
+)
+BP = Estimand(
+    name="brennan_prediger",
+    title="Brennan–Prediger",
+    question="How far do the two agree beyond a chance of one in the number of classes?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    low=-1,
+    high=1,
+    reading="With two classes it is PABAK, 2 × agreement − 1.",
+    moves_with=("the number of classes",),
+    undefined_when="fewer than two classes",
+    source=Source(
+        text="Brennan and Prediger 1981, Educational and Psychological Measurement 41, p. 693"
+    ),
+)
+CLASS_AGREEMENT = Estimand(
+    name="class_agreement",
+    title="Agreement on a class",
+    question="Of the labels of this class that either gives, which share do both give?",
+    describes=Describes.BOTH,
+    keys=("grader", "other", "class"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    low=0,
+    high=1,
+    reading="2 × both / (one + other): positive agreement on the class.",
+    undefined_when="neither gives the class",
+    source=Source(text="Cicchetti and Feinstein 1990, Journal of Clinical Epidemiology 43, p. 554"),
+)
+FLOOR = Estimand(
+    name="competence_floor",
+    title="Competence floor",
+    question="How often would a grader agree that always gives the reference’s most frequent class?",
+    describes=Describes.BANK,
+    keys=("other",),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    low=0,
+    high=1,
+    undefined_when="the reference gave no readable label",
+    source=Source(text='"The Missing Compliance Class", Table 12'),
+)
+BEST_CONSTANT = Estimand(
+    name="best_constant_agreement",
+    title="Best constant answer",
+    question="Which agreement does the best answer that never changes reach?",
+    describes=Describes.BANK,
+    keys=("other",),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    low=0,
+    high=1,
+    reading="An agreement that is not above it shows no more than knowing the most frequent class.",
+    undefined_when="the other gave no readable label",
+    source=Source(text='"The Missing Compliance Class", Table 12'),
+)
+
+
+def _n(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum((-2, -1))[..., None])
+
+
+def _same(cells: Array) -> Array:
+    return np.asarray(np.trace(cells, axis1=-2, axis2=-1))
+
+
+def observed(cells: Array, weights: Array | None = None) -> Array:
+    """Observed agreement ``(...,)`` from label pairs ``(..., k, k)``, weighted where weights are given."""
+    n = cells.sum((-2, -1))
+    same = _same(cells) if weights is None else (cells * weights).sum((-2, -1))
+    return np.asarray(same / n)
+
+
+def chance_cohen(cells: Array, weights: Array | None = None) -> Array:
+    """Chance agreement from both graders' class shares."""
+    share = cells / cells.sum((-2, -1))[..., None, None]
+    rows, columns = share.sum(-1), share.sum(-2)
+    if weights is None:
+        return np.asarray((rows * columns).sum(-1))
+    return np.asarray(np.einsum("...i,ij,...j->...", rows, weights, columns))
+
+
+def chance_gwet(cells: Array, weights: Array | None = None) -> Array:
+    """Gwet's chance agreement from the mean class shares and the number of classes."""
+    k = cells.shape[-1]
+    share = cells / cells.sum((-2, -1))[..., None, None]
+    mean = (share.sum(-1) + share.sum(-2)) / 2
+    total = float(k) if weights is None else float(weights.sum())
+    if k < 2:
+        return np.full(mean.shape[:-1], np.nan)
+    return np.asarray(total / (k * (k - 1)) * (mean * (1 - mean)).sum(-1))
+
+
+def chance_uniform(cells: Array, weights: Array | None = None) -> Array:
+    """Chance agreement of graders that pick every class equally often."""
+    k = cells.shape[-1]
+    total = float(k) if weights is None else float(weights.sum())
+    return np.full(cells.shape[:-2], total / k**2 if k > 1 else np.nan)
+
+
+def beyond_chance(agreement: Array, chance: Array) -> Array:
+    """``(agreement − chance) / (1 − chance)``; nan where chance alone is certain to agree."""
+    certain = chance >= 1 - 1e-12
+    return np.where(certain, np.nan, (agreement - chance) / np.where(certain, 1, 1 - chance))
+
+
+Chance = Callable[[Array], Array]
+
+
+def _coefficient(chance: Chance) -> Callable[[Array, Given], Array]:
+    def solve(cells: Array, given: Given) -> Array:
+        return beyond_chance(observed(cells), chance(cells))[..., None]
+
+    return solve
+
+
+def _from_agreement(chance: Chance) -> Callable[[Array, Array, Given], Array]:
+    def at(share: Array, totals: Array, given: Given) -> Array:
+        return beyond_chance(share, chance(totals)[..., None])
+
+    return at
+
+
+def _agreement_parts(cells: Array, given: Given) -> tuple[Array, Array]:
+    return _same(cells)[..., None], _n(cells, given)
+
+
+def _class_parts(cells: Array, given: Given) -> tuple[Array, Array]:
+    both = np.diagonal(cells, axis1=-2, axis2=-1)
+    return np.asarray(both), np.asarray(cells.sum(-1) + cells.sum(-2) - both)
+
+
+def _class_agreement(cells: Array, given: Given) -> Array:
+    both, either = _class_parts(cells, given)
+    return np.asarray(2 * both / (either + both))
+
+
+def _no_common_or_one_class(totals: Array, given: Given) -> Sequence[str]:
+    return [NO_COMMON if totals.sum() == 0 else ONE_CLASS]
+
+
+S_AGREEMENT = Statistic(
+    estimand=AGREEMENT,
+    solve=lambda cells, given: observed(cells)[..., None],
+    n=_n,
+    share=_agreement_parts,
+)
+S_CHANCE = Statistic(
+    estimand=CHANCE, solve=lambda cells, given: chance_cohen(cells)[..., None], n=_n
+)
+S_KAPPA = Statistic(
+    estimand=KAPPA,
+    solve=_coefficient(chance_cohen),
+    n=_n,
+    share=_agreement_parts,
+    from_share=_from_agreement(chance_cohen),
+    reason=_no_common_or_one_class,
+)
+S_AC1 = Statistic(
+    estimand=AC1,
+    solve=_coefficient(chance_gwet),
+    n=_n,
+    share=_agreement_parts,
+    from_share=_from_agreement(chance_gwet),
+)
+S_BP = Statistic(
+    estimand=BP,
+    solve=_coefficient(chance_uniform),
+    n=_n,
+    share=_agreement_parts,
+    from_share=_from_agreement(chance_uniform),
+)
+S_CLASS = Statistic(
+    estimand=CLASS_AGREEMENT,
+    solve=_class_agreement,
+    n=lambda cells, given: _class_parts(cells, given)[1],
+    share=_class_parts,
+    from_share=lambda share, totals, given: 2 * share / (1 + share),
+)
+
+
+def _most_frequent(cells: Array, given: Given) -> Array:
+    return np.asarray((cells.max(-1) / cells.sum(-1))[..., None])
+
+
+def _labels(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum(-1)[..., None])
+
+
+def _most_frequent_parts(cells: Array, given: Given) -> tuple[Array, Array]:
+    return cells[..., given["mode"], None], _labels(cells, given)
+
+
+S_FLOOR = Statistic(estimand=FLOOR, solve=_most_frequent, n=_labels, share=_most_frequent_parts)
+S_CONSTANT = Statistic(
+    estimand=BEST_CONSTANT, solve=_most_frequent, n=_labels, share=_most_frequent_parts
+)
+
+
+def pairs(scene: Scene) -> list[tuple[str, str]]:
+    """Every grader against gold and reference, then every other pair once, in grader order."""
+    made = [
+        (g, s) for s in scene.standards for g in scene.names if g not in (s, scene.gold)
+    ]
+    others = [g for g in scene.panel if g != scene.reference]
+    if len(scene.names) <= MOST_GRADERS_FOR_PAIRS:
+        made += [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
+    return made
+
+
+def parts(scene: Scene) -> Iterable[Part]:
+    for statistic, standard in ((S_CONSTANT, scene.gold), (S_FLOOR, scene.reference)):
+        yield from _constants(scene, statistic, standard)
+    if scene.grid is None:
+        return
+    for grader, other in pairs(scene):
+        key = (Key(grader=grader, other=other),)
+        classes = tuple(Key(grader=grader, other=other, class_=c) for c in scene.classes)
+        asks = (
+            *((s, key) for s in (S_AGREEMENT, S_CHANCE, S_KAPPA, S_AC1, S_BP)),
+            (S_CLASS, classes),
+        )
+        yield Part(tally=scene.pair_tally(grader, other), asks=asks)
+
+
+def _constants(scene: Scene, statistic: Statistic, standard: str) -> Iterable[Part]:
+    if not standard:
+        return
+    both = (S_FLOOR, S_CONSTANT) if statistic is S_FLOOR else (statistic,)
+    key = (Key(other=standard),)
+    asks = tuple((s, key) for s in both)
+    if scene.grid is not None:
+        tally = scene.labels_tally(standard)
+        if tally.count:
+            yield Part(tally=tally, asks=asks, given={"mode": int(tally.total.argmax())})
+        return
+    counts = scene.count_row(standard)[0]
+    mode = 0 if np.isnan(counts).any() else int(counts.argmax())
+    yield Part(tally=None, totals=counts, asks=asks, given={"mode": mode})
+
+
+# --- plain array functions ----------------------------------------------------------------------
+
+
+def codes(values: Any, classes: Sequence[Any]) -> Array:
+    """The place of each value in ``classes``; −1 for a missing one (None or nan)."""
+    place = {c: i for i, c in enumerate(classes)}
+    found = []
+    for value in np.asarray(values, dtype=object).ravel().tolist():
+        if value is None or (isinstance(value, float) and value != value):
+            found.append(-1)
+        elif value in place:
+            found.append(place[value])
+        else:
+            raise ValueError(f"{value!r} is not among the classes {list(classes)!r}")
+    return np.array(found, dtype=np.int64)
+
+
+def all_classes(*columns: Any) -> list[Any]:
+    """Every value that occurs, without the missing ones, in sorted order."""
+    seen = {
+        v
+        for column in columns
+        for v in np.asarray(column, dtype=object).ravel().tolist()
+        if v is not None and v == v
+    }
+    try:
+        return sorted(seen)
+    except TypeError:
+        return sorted(seen, key=str)
+
+
+def agreement_weights(k: int, weights: str | Array | None) -> Array | None:
+    """Agreement weights ``(k, k)`` by name (``linear``, ``quadratic``), as given, or none."""
+    if weights is None or (isinstance(weights, str) and weights == "unweighted"):
+        return None
+    if isinstance(weights, str):
+        apart = np.abs(np.subtract.outer(np.arange(k), np.arange(k))) / max(k - 1, 1)
+        if weights == "linear":
+            return np.asarray(1 - apart)
+        if weights == "quadratic":
+            return np.asarray(1 - apart**2)
+        raise ValueError(f"weights {weights!r}: use None, 'linear', 'quadratic' or a matrix")
+    return np.asarray(weights, dtype=np.float64)
+
+
+def pair_counts(a: Any, b: Any, classes: Sequence[Any] | None) -> Array:
+    """Label pairs ``(k, k)`` where both are there."""
+    classes = all_classes(a, b) if classes is None else classes
+    x, y = codes(a, classes), codes(b, classes)
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} labels beside {len(y)}: the two must be as long as each other")
+    both = (x >= 0) & (y >= 0)
+    k = len(classes)
+    return np.bincount(x[both] * k + y[both], minlength=k * k).reshape(k, k).astype(np.float64)
+
+
+def said(value: Any, why: str) -> float:
+    """The value as a float, or nan with an :class:`UndefinedWarning`."""
+    number = float(value)
+    if not np.isfinite(number):
+        warnings.warn(why, UndefinedWarning, stacklevel=3)
+        return float("nan")
+    return number
+
+
+def percent_agreement(a: Any, b: Any) -> float:
+    """The share of pairs that are the same, among those where neither is missing, in 0–1.
+
+    ``a`` and ``b`` are labels of the same responses, ``(n,)``. nan with an ``UndefinedWarning``
+    where no pair is complete.
+    """
+    counts = pair_counts(a, b, None)
+    with np.errstate(invalid="ignore"):
+        return said(observed(counts) if counts.sum() else np.nan, NO_COMMON)
+
+
+def _plain(
+    chance: Callable[[Array, Array | None], Array],
+    a: Any,
+    b: Any,
+    classes: Sequence[Any] | None,
+    weights: Any,
+    why: str,
+) -> float:
+    counts = pair_counts(a, b, classes)
+    if not counts.sum():
+        return said(np.nan, NO_COMMON)
+    w = agreement_weights(len(counts), weights)
+    return said(beyond_chance(observed(counts, w), chance(counts, w)), why)
+
+
+def cohen_kappa(
+    a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None
+) -> float:
+    """Cohen's kappa of two label columns ``(n,)``, in −1 to 1.
+
+    ``classes`` gives all classes in order (default: those that occur); ``weights`` is ``None``,
+    ``"linear"``, ``"quadratic"`` or a ``(k, k)`` matrix of agreement weights. Pairs with a missing
+    label are left out. nan with an ``UndefinedWarning`` where one class is used throughout.
+    Source: Cohen 1960, p. 40; weighted: Cohen 1968, Psychological Bulletin 70, p. 215.
+    """
+    return _plain(chance_cohen, a, b, classes, weights, ONE_CLASS)
+
+
+def gwet_ac(a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None) -> float:
+    """Gwet's AC1 of two label columns, or AC2 where ``weights`` are given; at most 1.
+
+    Arguments as for :func:`cohen_kappa`. Pass all classes: unused ones change the value. nan with an
+    ``UndefinedWarning`` where there are fewer than two classes. Source: Gwet 2008, p. 35.
+    """
+    return _plain(chance_gwet, a, b, classes, weights, "fewer than two classes")
+
+
+def brennan_prediger(
+    a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None
+) -> float:
+    """Brennan and Prediger's coefficient of two label columns; at most 1.
+
+    Arguments as for :func:`cohen_kappa`. nan with an ``UndefinedWarning`` where there are fewer
+    than two classes. Source: Brennan and Prediger 1981, p. 693.
+    """
+    return _plain(chance_uniform, a, b, classes, weights, "fewer than two classes")
+
+
+# --- the report ---------------------------------------------------------------------------------
+
+
+def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
+    made: list[Block] = []
+    for standard in scene.standards:
+        rows = []
+        constant = estimates.get("best_constant_agreement", other=standard, slice=scene.slice)
+        for agreement in estimates.of("agreement", other=standard, slice=scene.slice):
+            grader = agreement.key.grader
+            key = {"grader": grader, "other": standard, "slice": scene.slice}
+            rows.append(
+                (
+                    cell(Name(grader)),
+                    cell(agreement),
+                    cell(constant),
+                    cell(estimates.get("chance_agreement", **key)),
+                    *(
+                        cell(estimates.get(s, **key))
+                        for s in ("cohen_kappa", "gwet_ac1", "brennan_prediger")
+                    ),
+                    cell(agreement.n, Kind.COUNT),
+                )
+            )
+        if rows:
+            word = "gold" if standard == scene.gold else "the reference"
+            made.append(
+                Table(
+                    title=f"Agreement with {word}",
+                    columns=(
+                        Column(title="grader", kind=Kind.NAME),
+                        Column(title="agreement", kind=Kind.SHARE),
+                        Column(title="best constant answer", kind=Kind.SHARE),
+                        Column(title="by chance", kind=Kind.SHARE),
+                        Column(title="kappa", kind=Kind.COEFFICIENT),
+                        Column(title="AC1", kind=Kind.COEFFICIENT),
+                        Column(title="Brennan–Prediger", kind=Kind.COEFFICIENT),
+                        Column(title="responses", kind=Kind.COUNT),
+                    ),
+                    rows=tuple(rows),
+                    note=say(
+                        "With {standard}, on common responses. Kappa sinks where one class is rare; "
+                        "AC1 and Brennan–Prediger do not. None of them shows a missing class.",
+                        standard=Name(standard),
+                    ),
+                )
+            )
+    others = [
+        e
+        for e in estimates.of("cohen_kappa", slice=scene.slice)
+        if e.key.other not in scene.standards
+    ]
+    if others and len(others) <= 66:
+        rows = []
+        for kappa in others:
+            key = {"grader": kappa.key.grader, "other": kappa.key.other, "slice": scene.slice}
+            rows.append(
+                (
+                    cell(Name(kappa.key.grader)),
+                    cell(Name(kappa.key.other)),
+                    cell(estimates.get("agreement", **key)),
+                    cell(estimates.get("chance_agreement", **key)),
+                    cell(kappa),
+                    cell(estimates.get("gwet_ac1", **key)),
+                    cell(kappa.n, Kind.COUNT),
+                )
+            )
+        made.append(
+            Table(
+                title="Agreement of every pair",
+                columns=(
+                    Column(title="grader", kind=Kind.NAME),
+                    Column(title="other", kind=Kind.NAME),
+                    Column(title="agreement", kind=Kind.SHARE),
+                    Column(title="by chance", kind=Kind.SHARE),
+                    Column(title="kappa", kind=Kind.COEFFICIENT),
+                    Column(title="AC1", kind=Kind.COEFFICIENT),
+                    Column(title="responses", kind=Kind.COUNT),
+                ),
+                rows=tuple(rows),
+                note=("On the responses that both labelled; these differ from pair to pair.",),
+            )
+        )
+    return made
+
+
+FAMILY = Family(
+    name="pairwise",
+    statistics=(S_AGREEMENT, S_CHANCE, S_KAPPA, S_AC1, S_BP, S_CLASS, S_FLOOR, S_CONSTANT),
+    parts=parts,
+    section="Agreement",
+    order=50,
+    blocks=blocks,
+)
