@@ -256,12 +256,12 @@ def test_a_reader_that_leaves_is_no_error(tables: Path) -> None:
 
 IN_PROCESS = """
 import sys
-from voirdire.cli import main, look
 from voirdire import auditing
+from voirdire.cli.main import main
 def read(*given, **options):
     raise {error}
-auditing.look = read
-sys.exit(main.main(["look", "xstest.csv"]))
+auditing.read = read
+sys.exit(main(["audit", "xstest.csv"]))
 """
 
 

@@ -532,6 +532,25 @@ def test_a_wide_table_is_folded_with_its_first_column_repeated() -> None:
     assert content.count("grader") >= 2
 
 
+def test_a_brief_report_says_how_much_of_a_long_table_it_leaves_out() -> None:
+    from rich.console import Console
+
+    columns = tuple(Column(title=f"column {i}") for i in range(8))
+    rows = tuple((cell(Name(f"g{j}")), *(cell("x" * 15) for _ in range(7))) for j in range(40))
+    blocks = (
+        Table(title="Long", columns=columns, rows=rows),
+        Paste(title="Lines", lines=(("a line",),) * 20),
+    )
+    page = Document(title="t", summary=("s",), blocks=blocks, estimates=(), findings=())
+    file = io.StringIO()
+    print_document(page, Console(file=file, width=80), brief=True)
+    content = file.getvalue()
+    assert "In the written report: 25 more rows and 3 more columns." in content
+    assert "In the written report: 20 lines to paste." in content
+    assert len([line for line in content.splitlines() if line.startswith("g")]) == 15
+    assert text(page).decode().count("x" * 15) == 7 * 40
+
+
 # JSON
 
 

@@ -38,7 +38,7 @@ def test_every_public_name_is_there(tmp_path: Path) -> None:
         "-c",
         "import voirdire as vd\nfor name in vd.__all__: getattr(vd, name)\n"
         "import voirdire.auditing\n"
-        "assert callable(vd.audit) and callable(vd.read) and callable(vd.stats.kr20)",
+        "assert callable(vd.audit) and callable(vd.read) and callable(vd.stats.cohen_kappa)",
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr

@@ -6,6 +6,7 @@ import io
 import json
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -23,9 +24,9 @@ needs_shared = pytest.mark.skipif(
 )
 
 
-def source(content, name="labels.csv", **more):
+def source(content: str | bytes, name: str = "labels.csv", *, alone: bool = True) -> Source:
     data = content if isinstance(content, bytes) else content.encode()
-    return Source(name=name, content=data, **more)
+    return Source(name=name, content=data, alone=alone)
 
 
 def rows_of(content, name="labels.csv", **options) -> Rows:
@@ -255,9 +256,16 @@ def test_what_is_no_text_is_said_to_be_no_table(content, what):
     assert what in message
 
 
-def test_text_in_utf16_without_a_mark_is_read_when_it_is_named():
-    rows = rows_of("id,label\n1,yes\n".encode("utf-16-le"), encoding="utf-16-le")
+@pytest.mark.parametrize("name", ["utf-16-le", "utf-16", "UTF16"])
+def test_text_in_utf16_without_a_mark_is_read_when_it_is_named(name):
+    rows = rows_of("id,label\n1,yes\n".encode("utf-16-le"), encoding=name)
     assert rows.frame["label"].to_list() == ["yes"]
+
+
+@pytest.mark.parametrize("name", ["utf-8", "utf-16-le", "utf-16"])
+def test_a_mark_is_no_part_of_the_first_name_where_the_encoding_is_named(name):
+    content = "\ufeffid,label\n1,yes\n".encode("utf-8" if name == "utf-8" else "utf-16-le")
+    assert rows_of(content, encoding=name).frame.columns[-1] == "id"
 
 
 # --- JSON ---------------------------------------------------------------------------------------
@@ -441,6 +449,18 @@ def test_our_own_counts_come_back_as_counts():
     rows = rows_of(stream.getvalue(), "x.parquet")
     assert rows.kind == "counts"
     assert "response" not in rows.frame.columns
+
+
+def test_a_canonical_table_of_counts_in_csv_comes_back_as_counts():
+    rows = rows_of(",".join(CANONICAL) + "\n,g,x,label,,,,,3.0,\n,g,,label,,,,,,\n")
+    assert rows.kind == "counts"
+    assert rows.frame["weight"].to_list() == [3.0, None]
+
+
+def test_the_frame_of_labels_is_taken_as_it_stands():
+    frame = pl.DataFrame({c: [None] for c in CANONICAL}, schema=dict.fromkeys(CANONICAL, pl.String))
+    frame = frame.with_columns(response=pl.lit("1"), grader=pl.lit("g"), label=pl.lit("x"))
+    assert frame_rows(frame).frame.columns == list(CANONICAL)
 
 
 # --- columns ------------------------------------------------------------------------------------
@@ -634,7 +654,7 @@ def test_a_grader_column_that_is_not_there_is_a_usage_error():
 # --- counts -------------------------------------------------------------------------------------
 
 
-def counts(text, **options):
+def counts(text: str, **options: Any) -> tuple[Rows, list[tuple[Any, ...]]]:
     rows = rows_of(text, "counts.csv", **options)
     return rows, rows.frame.select("grader", "label", "outcome", "weight").rows()
 

@@ -21,7 +21,7 @@ from voirdire.errors import InputError, UsageError
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, worst_first
 from voirdire.formats.base import Format
-from voirdire.grid import LABEL, MISSING_CODE, Grid, grid
+from voirdire.grid import LABEL, Grid, grid
 from voirdire.inference import Settings, estimates
 from voirdire.labels import ALL_OUTCOMES, Labels, Tag, assemble, gold_name, write_whole
 from voirdire.options import Options
@@ -107,8 +107,24 @@ def reader_of(source: Source) -> Reader:
 
 def read(*inputs: Any, options: Options) -> Labels:
     """Read and join all inputs; see :func:`voirdire.read`."""
-    rows: list[Rows] = [reader_of(s).read(s, options) for s in sources(inputs)]
-    return assemble(rows, options)
+    return assemble(rows_of(sources(inputs), options), options)
+
+
+def rows_of(found: Sequence[Source], options: Options) -> list[Rows]:
+    """The rows of every source. One of several may lack a column that another has, but not all."""
+    if len(found) > 1:
+        found = [replaced(s, alone=False) for s in found]
+    rows = [reader_of(s).read(s, options) for s in found]
+    for absent in rows[0].absent:
+        if all(absent in r.absent for r in rows):
+            raise UsageError(f"{absent} is in none of the {len(rows)} inputs.")
+    seen = {g for r in rows for g in r.seen}
+    lacking = [g for g in options.graders if seen and g not in seen]
+    if lacking:
+        raise UsageError(
+            f"--graders: there is no grader {lacking[0]!r}. Graders: {', '.join(sorted(seen))}."
+        )
+    return rows
 
 
 # --- auditing -----------------------------------------------------------------------------------
@@ -149,7 +165,9 @@ def format_of(path: str | Path) -> Format:
         if suffix in one.suffixes:
             return one
     known = " ".join(s for f in formats for s in f.suffixes)
-    raise UsageError(f"{path}: no format is written as {suffix or 'a file without suffix'}. Use {known}.")
+    raise UsageError(
+        f"{path}: no format is written as {suffix or 'a file without suffix'}. Use {known}."
+    )
 
 
 def run(labels: Labels, options: Options | None = None) -> Audit:
@@ -193,8 +211,14 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
     ordered = tuple(worst_first(findings))
     listed = tuple(e for e in made if e.listed and not _unlisted(e, slices))
     document = report.document(
-        labels, scene, [s for s in slices if not s.exploratory], Estimates(made), ordered, families,
-        listed, voirdire.__version__,
+        labels,
+        scene,
+        [s for s in slices if not s.exploratory],
+        Estimates(made),
+        ordered,
+        families,
+        listed,
+        voirdire.__version__,
     )
     return Audit(labels=labels, estimates=listed, findings=ordered, document=document)
 
@@ -343,9 +367,7 @@ def _is_labels(labels: Labels, tag: Tag, classes: set[str]) -> bool:
     return values <= classes or labels.frame["cluster"].equals(labels.frame[tag.name])
 
 
-def _sliced(
-    labels: Labels, whole: Scene, tags: Sequence[str], *, exploratory: bool
-) -> list[Scene]:
+def _sliced(labels: Labels, whole: Scene, tags: Sequence[str], *, exploratory: bool) -> list[Scene]:
     made: list[Scene] = [whole]
     for tag in tags:
         made = [
@@ -401,9 +423,7 @@ def _counts(labels: Labels, frame: pl.DataFrame) -> Counts:
     printed = np.zeros((len(names), len(classes)), dtype=np.int64)
     totals = np.zeros(len(names))
     with_total = np.zeros(len(names), dtype=np.int64)
-    rows = np.zeros(len(names), dtype=np.int64)
     calls = np.zeros((len(names), len(ALL_OUTCOMES)))
-    seen: dict[str, int] = {}
     for row in frame.iter_rows(named=True):
         g = names.index(row["grader"])
         weight = float(row["weight"]) if row["weight"] is not None else np.nan
@@ -416,25 +436,15 @@ def _counts(labels: Labels, frame: pl.DataFrame) -> Counts:
             with_total[g] += 1
         else:
             calls[g, ALL_OUTCOMES.index(row["outcome"])] += weight
-        seen[row["grader"]] = seen.get(row["grader"], 0) + 1
-    del seen
     rows = printed.max(axis=1)
     counts = np.where(printed < np.maximum(rows, 1)[:, None], np.nan, counts)
     sums = counts.sum(axis=1)
     totals = np.where(with_total >= np.maximum(rows, 1), totals, sums)
     calls[:, LABEL] = np.where(np.isfinite(totals), totals, 0.0)
-    calls[:, MISSING_CODE] += 0.0
     return Counts(labels=counts, totals=totals, calls=calls)
 
 
 # --- other documents ----------------------------------------------------------------------------
-
-
-def look(inputs: Sequence[Any], options: Options) -> Document:
-    """What is in the inputs, what can be computed and what not, and the exact next command."""
-    from voirdire import looking
-
-    return looking.document(inputs, options)
 
 
 def statistics() -> Document:

@@ -84,13 +84,16 @@ class PairOfOthers:
     second: str
 
 
-def deciding_pair(scene: Scene, amounts: Mapping[str, float]) -> PairOfOthers | None:
+def deciding_pair(
+    scene: Scene, amounts: Mapping[str, float], tie: Mapping[str, float] | None = None
+) -> PairOfOthers | None:
     """Among unrelated others, the pair whose larger amount is smallest (ratios, or p-values).
 
-    ``amounts`` holds one number an other; ``None`` is returned where no two others are unrelated.
+    ``amounts`` holds one number an other; equal amounts go by ``tie``, smallest first. ``None`` is
+    returned where no two others are unrelated.
     """
     best: tuple[float, str, str] | None = None
-    ranked = sorted(amounts, key=lambda o: (amounts[o], o))
+    ranked = sorted(amounts, key=lambda o: (amounts[o], (tie or {}).get(o, 0.0), o))
     for low, high in itertools.combinations(ranked, 2):
         if scene.by_name[low].related(scene.by_name[high]):
             continue
@@ -100,7 +103,10 @@ def deciding_pair(scene: Scene, amounts: Mapping[str, float]) -> PairOfOthers | 
 
 
 def ratios(
-    estimates: Mapping[tuple[str, str, str], Estimate], grader: str, class_: str, others: Sequence[str]
+    estimates: Mapping[tuple[str, str, str], Estimate],
+    grader: str,
+    class_: str,
+    others: Sequence[str],
 ) -> dict[str, float]:
     """The defined collapse ratios of a grader and class against these others."""
     found = {}
@@ -158,7 +164,12 @@ class Rule:
         self._table: dict[tuple[str, str], dict[str, Comparison]] = {}
         for ratio in estimates.of("collapse_ratio", slice=scene.slice):
             key = ratio.key
-            at = {"grader": key.grader, "other": key.other, "class_": key.class_, "slice": key.slice}
+            at = {
+                "grader": key.grader,
+                "other": key.other,
+                "class_": key.class_,
+                "slice": key.slice,
+            }
             own, others = estimates.get("collapse_own", **at), estimates.get("collapse_other", **at)
             if own is None or others is None or own.number is None or others.number is None:
                 continue
@@ -225,7 +236,11 @@ class Rule:
 
     def _pair(self, group: Sequence[Comparison]) -> list[Comparison] | None:
         by_other = {c.other: c for c in group}
-        pair = deciding_pair(self.scene, {c.other: _ratio_of(c) for c in group})
+        pair = deciding_pair(
+            self.scene,
+            {c.other: _ratio_of(c) for c in group},
+            {c.other: -c.others for c in group},
+        )
         return None if pair is None else [by_other[pair.first], by_other[pair.second]]
 
     def independent(self, comparisons: Sequence[Comparison]) -> int:
@@ -251,9 +266,7 @@ class Rule:
         if not may_be_flagged(self.scene, grader, class_):
             return ()
         comparisons = self.comparisons(grader, class_)
-        above = [
-            c for c in comparisons if c.own > c.others / self.below and c.own >= self.base
-        ]
+        above = [c for c in comparisons if c.own > c.others / self.below and c.own >= self.base]
         if self.scene.gold:
             return tuple(above)
         enough = max(2, len(comparisons) - 1)

@@ -67,9 +67,7 @@ def estimates(
 
 
 def _wants_interval(part: Part) -> bool:
-    return part.tally is not None and any(
-        s.estimand.scale is not Scale.NONE for s, _ in part.asks
-    )
+    return part.tally is not None and any(s.estimand.scale is not Scale.NONE for s, _ in part.asks)
 
 
 def _draw(tally: Tally | None, settings: Settings) -> list[Array] | None:
@@ -214,9 +212,7 @@ def _from_counts(
             low, high = _mapped(statistic, low, high, totals, given, i, len(values))
         made.append(
             (
-                Interval(
-                    low=low, high=high, level=settings.level, method=statistic.counts_method
-                ),
+                Interval(low=low, high=high, level=settings.level, method=statistic.counts_method),
                 "",
             )
         )
@@ -275,7 +271,16 @@ def _from_tally(
         if flat or failed or (at_edge[i] and drawn is None):
             made[i] = (
                 _edge_interval(
-                    statistic, tally, given, i, events, trials, variance, size, settings, len(strata)
+                    statistic,
+                    tally,
+                    given,
+                    i,
+                    events,
+                    trials,
+                    variance,
+                    size,
+                    settings,
+                    len(strata),
                 ),
                 "",
             )
@@ -394,14 +399,15 @@ def _jackknife(
             made.append((None, "all clusters say the same"))
             continue
         centre = float(centres[s][i])
-        low, high = intervals.back(centre - half, scales[s]), intervals.back(centre + half, scales[s])
+        low, high = (
+            intervals.back(centre - half, scales[s]),
+            intervals.back(centre + half, scales[s]),
+        )
         bounds = statistic.estimand
         if s == 1:
             low = low if bounds.low is None else max(low, bounds.low)
             high = high if bounds.high is None else min(high, bounds.high)
-        made.append(
-            (Interval(low=low, high=high, level=settings.level, method="jackknife_t"), "")
-        )
+        made.append((Interval(low=low, high=high, level=settings.level, method="jackknife_t"), ""))
     return made
 
 
@@ -417,9 +423,7 @@ def _percentiles(
         finite = replicates[np.isfinite(replicates)]
         lost = len(replicates) - len(finite)
         if lost > UNDEFINED_SHARE * len(replicates):
-            made.append(
-                (None, f"the value is undefined in {lost} of {len(replicates)} replicates")
-            )
+            made.append((None, f"the value is undefined in {lost} of {len(replicates)} replicates"))
             continue
         low, high = intervals.percentile(finite, settings.level)
         made.append(

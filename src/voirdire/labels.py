@@ -153,6 +153,7 @@ class Labels:
                 for c in self.frame.columns
                 if self.frame.schema[c] != pl.Float64
             )
+            guarded = guarded.rename({c: f"'{c}" for c in guarded.columns if c[:1] in "=+-@\t\r'"})
             _replace_whole(path, guarded.write_csv)
         else:
             raise UsageError(f"{path.name}: labels are written to .parquet or .csv.")
@@ -166,7 +167,7 @@ class Labels:
 
 def _replace_whole(path: Path, write: Any) -> None:
     """Write to a neighbour and rename, so that a reader never sees half a file."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     try:
         write(temporary)
@@ -208,8 +209,7 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     notices: list[Text] = [n for p in parts for n in p.notices]
     frame = _appended(parts)
     if frame.is_empty():
-        names = ", ".join(p.name for p in parts)
-        raise InputError(f"{names}: there are no labels in it.")
+        raise InputError(f"{', '.join(p.name for p in parts)}: there are no labels in it.")
     kind = kinds.pop()
     frame, scale, off_scale = _classified(frame, parts, options, notices)
     if kind == "labels":
@@ -227,7 +227,7 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
         facts.update(part.facts)
     graders = _graders(names, options, facts, _carried_graders(parts))
     _check_named(names, options)
-    _check_ranges(frame, graders, notices)
+    _check_ranges(frame, graders)
     classes = (*scale, *off_scale)
     for class_ in options.refusal_like + tuple(c for _, cs in options.rate for c in cs):
         if class_ not in classes:
@@ -309,7 +309,7 @@ def _appended(parts: Sequence[Rows]) -> pl.DataFrame:
 def _where(parts: Sequence[Rows], part: int, row: int) -> str:
     place = parts[part].place(row)
     column = f", column {printable(place.column)}" if place.column else ""
-    return f"{printable(parts[part].name)}, line {place.line}{column}"
+    return f"{printable(parts[part].name)}, {place.unit} {place.line}{column}"
 
 
 def _short(text: str) -> str:
@@ -367,7 +367,7 @@ def _classified(
     seen = frame.select(pl.col("label").drop_nulls().unique()).to_series().to_list()
     to_class: dict[str, str] = {}
     to_outcome: dict[str, str] = {}
-    known = set(scale) | set(off_scale)
+    known = set(scale) | set(off_scale) if scale else set()
     marks = {m.strip() for m in options.missing}
     mapped = {old.strip(): new.strip() for old, new in options.map}
     failed = {mark.strip(): outcome for mark, outcome in options.failed}
@@ -391,9 +391,7 @@ def _classified(
     forms = {text: number_form(text) for text in left}
     if known:
         spelling = {f: c for c in known if (f := number_form(c)) is not None}
-        renamed = {
-            t: spelling[f] for t, f in forms.items() if f is not None and f in spelling
-        }
+        renamed = {t: spelling[f] for t, f in forms.items() if f is not None and f in spelling}
         to_class.update(renamed)
         left = [t for t in left if t not in renamed]
     elif left and all(f is not None for f in forms.values()):
@@ -456,10 +454,8 @@ def _classified(
         )
     frame = frame.drop("label", "outcome").rename({"__class": "label", "__outcome": "outcome"})
     if not known:
-        scale = tuple(class_order(set(c for c in classes if c is not None)))
-        extra = [c for c in off_scale if c not in scale]
-        scale, off_scale = tuple(c for c in scale if c not in off_scale), (*off_scale, *extra)
-        off_scale = tuple(dict.fromkeys(off_scale))
+        seen_classes = {c for c in classes if c is not None} - set(off_scale)
+        scale = tuple(class_order(seen_classes))
     return frame, tuple(scale), tuple(off_scale)
 
 
@@ -468,12 +464,7 @@ def _counts(parts: Sequence[Rows]) -> bool:
 
 
 def _occurrences(frame: pl.DataFrame, texts: Iterable[str]) -> dict[str, int]:
-    counts = (
-        frame.filter(pl.col("label").is_in(list(texts)))
-        .group_by("label")
-        .len()
-        .rows()
-    )
+    counts = frame.filter(pl.col("label").is_in(list(texts))).group_by("label").len().rows()
     return dict(counts)
 
 
@@ -537,7 +528,9 @@ def _raise_unknown(
         if row["grader"] is not None:
             place += f" (grader {_short(row['grader'])})"
         n = f"{row['n']:,} times" if row["n"] > 1 else "once"
-        problems.append(f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.')
+        problems.append(
+            f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.'
+        )
     example = _short(first["label"][0]).replace("'", "’")
     on = classes[0]
     _raise_problems(
@@ -607,7 +600,11 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
     frame = frame.with_columns(weight.alias("weight"))
     uneven = (
         frame.group_by("response")
-        .agg(pl.col("weight").n_unique().alias("k"), pl.col("__part").first(), pl.col("__row").first())
+        .agg(
+            pl.col("weight").n_unique().alias("k"),
+            pl.col("__part").first(),
+            pl.col("__row").first(),
+        )
         .filter(pl.col("k") > 1)
     )
     if len(uneven):
@@ -633,7 +630,9 @@ def _without_duplicates(
             f"{_where(parts, r['__part'], r['__row'])}: the response has no id."
             for r in blank.head(SHOWN).iter_rows(named=True)
         ]
-        _raise_problems(problems, len(blank), "Give every row an id, or name it with --response COL.")
+        _raise_problems(
+            problems, len(blank), "Give every row an id, or name it with --response COL."
+        )
     blank = frame.filter(pl.col("grader").is_null())
     if len(blank):
         problems = [
@@ -648,9 +647,7 @@ def _without_duplicates(
     frame = frame.with_columns(call.is_duplicated().alias("__twice"))
     # A blank cell beside a label of the same call says only that one file does not have it.
     labelled = (pl.col("outcome") != MISSING).any().over(keys)
-    frame = frame.filter(
-        ~pl.col("__twice") | ~labelled | (pl.col("outcome") != MISSING)
-    )
+    frame = frame.filter(~pl.col("__twice") | ~labelled | (pl.col("outcome") != MISSING))
     twice = frame.filter(pl.col("__twice")).with_columns(
         pl.struct("label", "outcome").n_unique().over(keys).alias("__kinds")
     )
@@ -744,7 +741,9 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
     tags = []
     for i, name in enumerate(names):
         values = frame[name].drop_nulls()
-        numeric = len(values) > 0 and bool(values.str.contains(r"^\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*$").all())
+        numeric = len(values) > 0 and bool(
+            values.str.contains(r"^\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*$").all()
+        )
         if kind == "counts":
             per_response = False
         elif frame["grader"].n_unique() == 1:
@@ -764,7 +763,9 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
 
 def _filled_tags(frame: pl.DataFrame, tags: Sequence[Tag]) -> pl.DataFrame:
     """A response's tag that only some of its rows carry (gold in a second file) holds for all."""
-    short = [t.name for t in tags if t.per_response and t.name != "raw" and frame[t.name].null_count()]
+    short = [
+        t.name for t in tags if t.per_response and t.name != "raw" and frame[t.name].null_count()
+    ]
     if not short:
         return frame
     return frame.with_columns(
@@ -783,16 +784,14 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def _grader_names(
-    frame: pl.DataFrame, parts: Sequence[Rows], options: Options
-) -> tuple[str, ...]:
+def _grader_names(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> tuple[str, ...]:
     """Graders in the order given, else of a wide table's columns, else by name.
 
     The order of rows must not matter, so a long table's graders are sorted.
     """
     present = set(frame["grader"].unique().to_list())
     carried = [g["name"] for p in parts for g in p.carried.get("graders", ())]
-    order = [g for g in (*options.graders, *(g for p in parts for g in p.order), *carried)]
+    order = (*options.graders, *(g for p in parts for g in p.order), *carried)
     names = dict.fromkeys(g for g in order if g in present)
     names.update(dict.fromkeys(sorted(present - set(names), key=lambda g: (_natural(g), g))))
     return tuple(names)
@@ -859,7 +858,7 @@ def _graders(
     return tuple(graders)
 
 
-def _check_ranges(frame: pl.DataFrame, graders: Sequence[Grader], notices: list[Text]) -> None:
+def _check_ranges(frame: pl.DataFrame, graders: Sequence[Grader]) -> None:
     for grader in graders:
         if not grader.range:
             continue

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from importlib.metadata import entry_points
 from functools import cache
-from typing import Any, TypeVar
+from importlib.metadata import entry_points
+from typing import Any, TypeVar, cast
 
 from voirdire.errors import VoirdireError
 
@@ -44,7 +44,7 @@ def _found(folder: str, contract: type[T]) -> tuple[T, ...]:
 
 def load(folder: str, contract: type[T]) -> tuple[T, ...]:
     """All plugins of a folder, in the order of their file names, then those of other packages."""
-    return _found(folder, contract)
+    return _found(folder, contract)  # type: ignore[arg-type]  # a class is hashable
 
 
 def named(folder: str, name: str) -> Any:
@@ -52,7 +52,7 @@ def named(folder: str, name: str) -> Any:
     package = importlib.import_module(f"voirdire.{folder}.base")
     for contract in vars(package).values():
         if isinstance(contract, type) and contract.__module__ == package.__name__:
-            for plugin in load(folder, contract):
+            for plugin in load(folder, cast("type[Any]", contract)):
                 if getattr(plugin, "name", None) == name:
                     return plugin
     raise VoirdireError(f"There is no {name!r} among the {folder}.")

@@ -265,7 +265,7 @@ def reporting_minimum(
                 tone=Tone.NOTE,
                 text=say(
                     "{graders}: model, size, prompt or votes are not stated. Put them into a file and "
-                    "pass it with --about: [graders.\"NAME\"] with model, size, family, prompt, votes.",
+                    'pass it with --about: [graders."NAME"] with model, size, family, prompt, votes.',
                     graders=listed(missing),
                 ),
             )
@@ -321,7 +321,8 @@ def _class_counts(scene: Scene, estimates: Estimates, grader: str) -> Text:
     unread = {o: n for o, n in calls_of(scene, grader).items() if o not in ("label", "missing")}
     if unread:
         parts.append(
-            "; unread: " + ", ".join(f"{counted(n)} {o.replace('_', ' ')}" for o, n in unread.items())
+            "; unread: "
+            + ", ".join(f"{counted(n)} {o.replace('_', ' ')}" for o, n in unread.items())
         )
     elif scene.counts is None:
         parts.append("; none unread")
@@ -363,8 +364,21 @@ def _rate_lines(scene: Scene, estimates: Estimates, rate: str) -> list[Text]:
         )
         if at_zero:
             fold += f" ({at_zero} at zero)"
-        apart = points(wide.number) if wide is not None and wide.number is not None else "range not determined"
-        lines.append(say("Spread of {rate} {who}{names}: {fold}, {apart}.", rate=Name(rate), who=who, names=names, fold=fold, apart=apart))
+        apart = (
+            points(wide.number)
+            if wide is not None and wide.number is not None
+            else "range not determined"
+        )
+        lines.append(
+            say(
+                "Spread of {rate} {who}{names}: {fold}, {apart}.",
+                rate=Name(rate),
+                who=who,
+                names=names,
+                fold=fold,
+                apart=apart,
+            )
+        )
     return lines
 
 

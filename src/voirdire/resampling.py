@@ -86,7 +86,10 @@ def drawn_totals(tally: Tally, *, replicates: int, seed: int) -> Iterator[Array]
         own_seed = seed if place == 0 else _stratum_seed(seed, place)
         if clusters * replicates <= _DRAWS:
             parts.append(
-                (_drawn(clusters, replicates, own_seed), np.repeat(flat[inside], multiplicity, axis=0))
+                (
+                    _drawn(clusters, replicates, own_seed),
+                    np.repeat(flat[inside], multiplicity, axis=0),
+                )
             )
         elif len(inside) * replicates <= _BINOMIALS:
             generator = np.random.Generator(np.random.PCG64(own_seed))
@@ -108,7 +111,7 @@ def drawn_totals(tally: Tally, *, replicates: int, seed: int) -> Iterator[Array]
         high = min(low + step, replicates)
         totals = np.zeros((high - low, size), dtype=np.float64)
         for weights, rows in parts:
-            totals += weights[low:high].astype(kind) @ rows
+            totals += np.asarray(weights[low:high].astype(kind) @ rows, dtype=np.float64)
         yield totals.reshape(high - low, *tally.shape)
 
 

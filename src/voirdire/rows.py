@@ -27,10 +27,14 @@ CANONICAL = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a cell stands in its file: the line as an editor counts it, and the column's name."""
+    """Where a cell stands in its file: the line as an editor counts it, and the column's name.
+
+    ``unit`` is ``"row"`` where a format has no lines.
+    """
 
     line: int
     column: str = ""
+    unit: str = "line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,9 @@ from voirdire.tally import Tally, count
 
 Array = np.ndarray[Any, Any]
 
-UNREAD_LIMIT = 0.2  # above this share of unread calls a grader is neither flagged nor a corroborator
+UNREAD_LIMIT = (
+    0.2  # above this share of unread calls a grader is neither flagged nor a corroborator
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,21 @@ class Rate:
 
     name: str
     members: Array
+
+    def count(self, cells: Array) -> Array:
+        """Labels in the rate's classes, from class counts with their total as the last cell.
+
+        Where a class of the rate is not printed (nan), it is the total less the other classes.
+        """
+        counts, total = cells[..., :-1], cells[..., -1]
+        inside = counts[..., self.members].sum(-1)
+        outside = counts[..., ~self.members].sum(-1)
+        return np.asarray(np.where(np.isnan(inside), total - outside, inside))
+
+
+def with_total(rows: Array) -> Array:
+    """Class counts with their sum as a last cell."""
+    return np.concatenate([rows, rows.sum(axis=-1, keepdims=True)], axis=-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

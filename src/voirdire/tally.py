@@ -69,7 +69,9 @@ class Tally:
     def mapped(self, change: Callable[[Array], Array]) -> Tally:
         """The same clusters under other cells, each a linear function of the present ones."""
         rows = change(self.rows)
-        return Tally(rows, self.clusters, self.strata, change(self.sizes) if self.weighted else rows)
+        return Tally(
+            rows, self.clusters, self.strata, change(self.sizes) if self.weighted else rows
+        )
 
 
 def count(
@@ -150,7 +152,9 @@ def _together(tallies: list[Tally]) -> Tally:
     )
 
 
-def of_rows(rows: Array, *, stratum: Array | None = None, multiplicity: Array | None = None) -> Tally:
+def of_rows(
+    rows: Array, *, stratum: Array | None = None, multiplicity: Array | None = None
+) -> Tally:
     """A tally from one row of counts a cluster, ``(clusters, *shape)``."""
     clusters = np.ones(len(rows), dtype=np.int64) if multiplicity is None else multiplicity
     strata = np.zeros(len(rows), dtype=np.int64) if stratum is None else stratum

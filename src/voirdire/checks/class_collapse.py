@@ -48,9 +48,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         yield _not_applicable("All labels are of one class.")
         return
     rule = Rule(scene, evidence.estimates)
-    readings = [
-        r for g in scene.panel for c in classes if (r := rule.read(g, c)) is not None
-    ]
+    readings = [r for g in scene.panel for c in classes if (r := rule.read(g, c)) is not None]
     adjusted = dict(
         zip(
             ((r.grader, r.class_) for r in readings),
@@ -251,9 +249,7 @@ def _p(p: float) -> str:
     return "< 0.0001" if p < 0.0001 else f"= {number(p, 4)}"
 
 
-def _moves_evidence(
-    evidence: Evidence, scene: Scene, reading: Reading
-) -> tuple[Estimate, ...]:
+def _moves_evidence(evidence: Evidence, scene: Scene, reading: Reading) -> tuple[Estimate, ...]:
     found: list[Estimate] = []
     for standard in scene.standards:
         key = {
@@ -271,9 +267,7 @@ def where_it_went(scene: Scene, reading: Reading) -> Text:
     """Where the other's labels of the class went under this grader: one neighbour, or scattered."""
     if scene.grid is None or reading.deciding is None:
         return ()
-    standard = next(
-        (s for s in scene.standards if s != reading.grader), reading.deciding.other
-    )
+    standard = next((s for s in scene.standards if s != reading.grader), reading.deciding.other)
     pairs = scene.pair_tally(reading.grader, standard)
     if not pairs.count:
         return ()
@@ -298,11 +292,10 @@ def where_it_went(scene: Scene, reading: Reading) -> Text:
         kept=counted(kept),
         went=tuple(went),
     )
-    if scene.ordered and len(scene.scale) > 2 and reading.class_ in scene.scale:
-        at = scene.scale.index(reading.class_)
-        near = sum(
-            float(column[i]) for i in range(len(scene.scale)) if abs(i - at) == 1
-        )
+    at = scene.scale.index(reading.class_) if reading.class_ in scene.scale else -1
+    between = len(scene.scale) == 3 and at == 1  # every other class is a neighbour
+    if scene.ordered and len(scene.scale) > 2 and at >= 0 and not between:
+        near = sum(float(column[i]) for i in range(len(scene.scale)) if abs(i - at) == 1)
         pattern = "a collapse onto the neighbour" if near / away >= 0.8 else "a scatter"
         if 0 < at < len(scene.scale) - 1:
             pattern = "" if near / away >= 0.8 else pattern
@@ -394,9 +387,12 @@ def _nothing_seen(scene: Scene, class_: str, readings: Sequence[Reading]) -> Fin
             ),
         )
     lowest = min(
-        spoken, key=lambda r: (r.deciding.own / r.deciding.others if r.deciding.others else 1e9)
-        if r.deciding
-        else 1e9,
+        spoken,
+        key=lambda r: (
+            (r.deciding.own / r.deciding.others if r.deciding.others else 1e9)
+            if r.deciding
+            else 1e9
+        ),
     )
     deciding = lowest.deciding
     assert deciding is not None

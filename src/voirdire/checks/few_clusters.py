@@ -42,9 +42,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         yield Finding(
             code="few_clusters",
             state=State.CLEAR,
-            sentence=say(
-                "Intervals rest on {n} {what}.", n=clusters, what=what
-            ),
+            sentence=say("Intervals rest on {n} {what}.", n=clusters, what=what),
         )
 
 

@@ -86,9 +86,7 @@ def _ratio(cell: _Cell) -> float:
     return deciding.own / deciding.others
 
 
-def _finding(
-    whole: Scene, grader: str, class_: str, cells: list[_Cell], tested: int
-) -> Finding:
+def _finding(whole: Scene, grader: str, class_: str, cells: list[_Cell], tested: int) -> Finding:
     cells = sorted(cells, key=_ratio)
     exploratory = cells[0].scene.exploratory
     counts_only = whole.counts is not None
@@ -148,7 +146,9 @@ def _finding(
         sentence=(*sentence, *tail),
         evidence=tuple(c.ratio for one in cells for c in one.reading.against),
         weight=max(
-            (c.reading.deciding.others - c.reading.deciding.own) for c in cells if c.reading.deciding
+            (c.reading.deciding.others - c.reading.deciding.own)
+            for c in cells
+            if c.reading.deciding
         ),
     )
 

@@ -73,7 +73,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         yield Finding(
             code="rate_depends_on_grader",
             state=State.FOUND if moved else State.CLEAR,
-            strength=Strength.CERTAIN if moved and ratio.interval is not None else Strength.NONE
+            strength=Strength.CERTAIN
+            if moved and ratio.interval is not None
+            else Strength.NONE
             if not moved
             else Strength.INDICATIVE,
             class_=rate.name,

@@ -35,10 +35,10 @@ def look(
     options: Options,
 ) -> None:
     """Look into a file: what is in it, what can be computed, what cannot and why, and the next command."""
-    from voirdire import auditing
+    from voirdire import looking
 
     with working("Reading"):
-        document = auditing.look(inputs, options)
+        document = looking.document(inputs, options)
     show(document)
 
 

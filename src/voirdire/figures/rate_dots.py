@@ -172,9 +172,7 @@ def _heading(
     values = [
         v
         for d in dots
-        if (v := _value(d.get("value"))) is not None
-        and v > 0
-        and d.get("role") not in ("gold", "person")
+        if (v := _value(d.get("value"))) is not None and v > 0 and d.get("role") != "gold"
     ]
     if not spread or len(values) < 2:
         if spread:

@@ -154,7 +154,7 @@ def _toned(block: Paragraph) -> str:
 
 
 def _figure(block: Figure) -> str:
-    lines = [f"**{_escaped(block.title)}.** {_inline(block.alt)}"]
+    lines = [f"**{_escaped(block.title)}.** {_escaped(plain(block.alt))}"]
     if block.caption:
         lines.append(
             f"*{_inline(block.caption)}*" if _plain(block.caption) else _inline(block.caption)

@@ -41,10 +41,13 @@ from voirdire.formats.base import (
 from voirdire.wording import Name, Text, plain, printable
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.text import Text as Line
 
 WIDTH = 100
+# Where the report is brief: the most rows of a table, the most that are folded where they are too
+# wide, and the most lines of a paste block.
+MOST_ROWS, FEW_ROWS, MOST_LINES = 15, 8, 6
 _STYLES = {
     State.FOUND: "bold yellow",
     State.CANNOT_TELL: "bold blue",
@@ -101,8 +104,8 @@ def render(document: Document) -> bytes:
 def print_document(document: Document, console: Console, *, brief: bool = False) -> None:
     """Print the report to a terminal, in its width and with its colours.
 
-    ``brief`` cuts what is clear or does not apply to one line each and leaves the files, the
-    options and the evidence to the written report. Never raises for characters that the
+    ``brief`` cuts what is clear or does not apply to one line each and long tables to what fits,
+    and leaves evidence, files and options to the written report. Never raises for characters that the
     console's encoding lacks: signs of ours get an ASCII form and others a question mark.
     """
     _Page(document, console, encoding=console.encoding or "utf-8", brief=brief).print()
@@ -135,7 +138,7 @@ class _Page:
             if heading.text:
                 self.head(heading.text)
             else:
-                self.put("")
+                self.gap()
             self.blocks(blocks)
         if not self.brief:
             self.sources()
@@ -168,24 +171,37 @@ class _Page:
                 line.append(self.safe(part))
         return line
 
-    def put(self, what: RenderableType, *, indent: int = 0, wide: bool = False) -> None:
-        """Print a piece; prose keeps to a readable width, a table may take what there is."""
-        from rich.padding import Padding
+    def put(self, text: Line, *, indent: int = 0, mark: Line | None = None) -> None:
+        """Print text wrapped to a readable width; ``mark`` hangs before its first line."""
+        from rich.text import Text as Line
 
-        width = self.width if wide else min(self.width, WIDTH)
-        if indent:
-            self.console.print(Padding(what, (0, 0, 0, indent), expand=False), width=width)
-        elif what == "":
-            self.console.print()
-        else:
-            self.console.print(what, width=width)
+        hang = mark.cell_len if mark else 0
+        room = max(min(self.width, WIDTH) - indent - hang, 16)
+        for i, piece in enumerate(text.wrap(self.console, room, overflow="fold")):
+            piece.rstrip()
+            line = Line(" " * indent)
+            if mark and i == 0:
+                line.append_text(mark)
+            elif hang:
+                line.append(" " * hang)
+            line.append_text(piece)
+            self.console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+    def uncut(self, text: str) -> None:
+        """Print one line as it stands, cropped where the page ends."""
+        line = self.line(text)
+        line.truncate(self.width, overflow="crop")
+        self.console.print(line, no_wrap=True, overflow="ignore", crop=False)
+
+    def gap(self) -> None:
+        self.console.print()
 
     def head(self, text: str, after: str = "") -> None:
         line = self.line(text.upper(), "bold")
         if after:
             line.append(self.safe("  " + after), style="not bold dim")
         rule = "-" if self.ascii_only else "─"
-        self.put("")
+        self.gap()
         self.put(line)
         self.put(self.line(rule * min(self.width, WIDTH), "dim"))
 
@@ -196,10 +212,10 @@ class _Page:
         quiet = [f for f in findings if f.state not in LOUD]
         for i, finding in enumerate(loud):
             if i:
-                self.put("")
+                self.gap()
             self.loud(finding)
         if loud and quiet:
-            self.put("")
+            self.gap()
         for finding in quiet:
             self.quiet(finding)
         if self.cut:
@@ -222,45 +238,30 @@ class _Page:
         self.put(self.sentence(finding.sentence), indent=2)
         if finding.next_step:
             arrow = self.line("-> " if self.ascii_only else "→ ")
-            arrow.append_text(self.sentence(finding.next_step))
-            self.put(arrow, indent=2)
+            self.put(self.sentence(finding.next_step), indent=2, mark=arrow)
         if not self.brief:
             for estimate in finding.evidence:
-                self.put(
-                    self.hanging("- ", self.sentence(evidence_text(estimate), "dim")), indent=4
-                )
+                said = self.sentence(evidence_text(estimate), "dim")
+                self.put(said, indent=4, mark=self.line("- ", "dim"))
 
     def quiet(self, finding: Finding) -> None:
         sign = (_ASCII_SIGNS if self.ascii_only else STATE_SIGNS)[finding.state]
-        mark = f"{self.safe(sign)} {STATE_WORDS[finding.state]:<15}"
-        if self.brief:
-            text = self.line(mark, _STYLES[finding.state])
-            room = min(self.width, WIDTH) - len(mark) - 1
-            said = self.safe(" ".join(plain(finding.sentence).split()))
-            if len(said) > room:
-                end = "..." if self.ascii_only else "…"
-                said, self.cut = said[: room - len(end)] + end, True
-            text.append(said, "not dim default")
-            text.no_wrap, text.overflow = True, "crop"
-            self.put(text)
-        else:
-            self.put(self.hanging(mark, self.sentence(finding.sentence), _STYLES[finding.state]))
-
-    def hanging(self, mark: str, text: Line, style: str = "dim") -> RenderableType:
-        from rich.table import Table as Grid
-
-        grid = Grid.grid(padding=0)
-        grid.add_column(width=len(mark), no_wrap=True)
-        grid.add_column(overflow="fold")
-        grid.add_row(self.line(mark, style), text)
-        return grid
+        word = f"{self.safe(sign)} {STATE_WORDS[finding.state]:<15}"
+        mark, said = self.line(word, _STYLES[finding.state]), self.sentence(finding.sentence)
+        room = min(self.width, WIDTH) - mark.cell_len
+        if self.brief and said.cell_len > room:
+            end = "..." if self.ascii_only else "…"
+            said.truncate(room - len(end), overflow="crop")
+            said.append(end)
+            self.cut = True
+        self.put(said, mark=mark)
 
     # Blocks
 
     def blocks(self, blocks: Iterable[Block]) -> None:
         for i, block in enumerate(blocks):
             if i:
-                self.put("")
+                self.gap()
             match block:
                 case Heading():
                     self.put(self.line(block.text, "bold"))
@@ -277,7 +278,7 @@ class _Page:
 
     def paragraph(self, block: Paragraph) -> None:
         if block.tone is Tone.WARNING:
-            self.put(self.hanging("Warning: ", self.sentence(block.text), "bold yellow"))
+            self.put(self.sentence(block.text), mark=self.line("Warning: ", "bold yellow"))
         else:
             self.put(self.sentence(block.text, "dim" if block.tone is Tone.NOTE else ""))
 
@@ -285,17 +286,18 @@ class _Page:
         self.put(self.line(block.title, "bold"))
         drawing = next((d for d in plugins.load("figures", Drawing) if d.name == block.name), None)
         if drawing is None or drawing.lines is None:
-            self.put(self.sentence(block.alt))
+            self.put(self.line(plain(block.alt)))
         else:
             for text in drawing.lines(block.data, min(self.width, WIDTH), self.ascii_only):
-                line = self.line(text)
-                line.no_wrap, line.overflow = True, "crop"
-                self.put(line)
+                self.uncut(text)
         if block.caption:
             self.put(self.sentence(block.caption, "dim"))
 
     def paste(self, block: Paste) -> None:
         self.put(self.line(block.title, "bold"))
+        if self.brief and len(block.lines) > MOST_LINES:
+            self.left_out(f"{len(block.lines):,} lines to paste")
+            return
         for text in block.lines:
             self.put(self.line(plain(text)), indent=2)
 
@@ -305,15 +307,28 @@ class _Page:
             self.safe(c.title if isinstance(c.title, str) else c.title.text) for c in block.columns
         ]
         cells = [[self.cell(c, notes) for c in row] for row in block.rows]
+        rows = cells[:MOST_ROWS] if self.brief and len(cells) > MOST_ROWS + 2 else cells
+        parts = list(self.folded(titles, rows))
         self.put(self.line(block.title, "bold"))
-        for i, part in enumerate(self.folded(titles, cells)):
+        shown = parts[:1] if self.brief and len(rows) > FEW_ROWS else parts
+        for i, part in enumerate(shown):
             if i:
-                self.put("")
-            self.part(block, part, titles, cells)
-        for reason, mark in notes.items():
-            self.put(self.hanging(f"({mark}) ", self.line(reason, "dim")))
+                self.gap()
+            self.part(block, part, titles, rows)
+        missing = [
+            (len(cells) - len(rows), "row"),
+            (sum(len(part) - 1 for part in parts[len(shown) :]), "column"),
+        ]
+        if any(n for n, _ in missing):
+            self.left_out(" and ".join(f"{n:,} more {w}{'s' * (n > 1)}" for n, w in missing if n))
+        for reason, letter in notes.items():
+            if not self.brief or any(f"({letter})" in text for row in rows for text in row):
+                self.put(self.line(reason, "dim"), mark=self.line(f"({letter}) ", "dim"))
         if block.note:
             self.put(self.sentence(block.note, "dim"))
+
+    def left_out(self, what: str) -> None:
+        self.put(self.line(f"In the written report: {what}.", "dim"))
 
     def cell(self, cell: Cell, notes: dict[str, str]) -> str:
         text = self.safe(display(cell))
@@ -380,7 +395,7 @@ class _Page:
             )
         for row in cells:
             grid.add_row(*(self.line(row[i]) for i in group))
-        self.put(grid, wide=True)
+        self.console.print(grid, width=self.width)
 
     def sources(self) -> None:
         document = self.document
@@ -389,7 +404,7 @@ class _Page:
         for source in document.inputs:
             self.put(self.line(f"{source.name}: {source.rows:,} rows, SHA-256 {source.sha256}"))
         for name, text in options_given(document):
-            self.put(self.hanging(f"{name}: ", self.line(text)))
+            self.put(self.line(text), mark=self.line(f"{name}: "))
         if document.version:
             self.put(self.line(f"voirdire {document.version}"))
 

@@ -116,7 +116,7 @@ def read_delimited(source: Source, asked_encoding: str) -> RawTable:
             for record in reader:
                 records += 1
                 if not _is_blank(record):
-                    header = record
+                    header = [record[0].removeprefix("\ufeff"), *record[1:]]
                     break
             skipped_first = records - 1
             width = len(header)
@@ -145,7 +145,7 @@ def read_delimited(source: Source, asked_encoding: str) -> RawTable:
                         )
                     )
             lines = reader.line_num
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise undecodable(source, encoding) from error
     except csv.Error as error:
         raise _broken_quotes(source, encoding, delimiter, error) from error

@@ -206,6 +206,8 @@ def read_json_lines(source: Source, asked_encoding: str) -> RawTable:
         # Lines end with a line feed only: U+2028, U+0085 and the like are part of the text.
         with open_text(source, encoding, newline="\n") as stream:
             for number, text in enumerate(stream, start=1):
+                if number == 1:
+                    text = text.removeprefix("\ufeff")
                 if not text.strip():
                     continue
                 settle(torn=False)
@@ -233,7 +235,7 @@ def read_json_lines(source: Source, asked_encoding: str) -> RawTable:
     try:
         while chunk := list(islice(stream, CHUNK_ROWS)):
             columns.add(chunk)
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise undecodable(source, encoding) from error
     except RecursionError as error:
         raise _too_deep(source) from error

@@ -237,7 +237,10 @@ def _with_recognised(
     for role in roles:
         if role in full:
             continue
-        found = [c for c in candidates(table, role) if c not in used]
+        # One of several columns that make up a response's id can still say which cluster it is in.
+        joined = full.get("response", ()) if role == "cluster" else ()
+        free = used - set(joined) if len(joined) > 1 else used
+        found = [c for c in candidates(table, role) if c not in free]
         if not found:
             continue
         if len(found) > 1 and role in ("response", "grader", "label"):
@@ -643,10 +646,22 @@ def _mixed_notices(table: RawTable, keys: Mapping[str, tuple[str, ...]]) -> list
     ]
 
 
+def holds_own_counts(table: RawTable) -> bool:
+    """Whether voirdire wrote this table from counts: then no row has a response."""
+    if table.carried:
+        return table.carried.get("kind") == "counts"
+    frame = table.frame
+    return (
+        table.own
+        and frame["response"].null_count() == frame.height
+        and frame["weight"].null_count() < frame.height
+    )
+
+
 def own_plan(table: RawTable, keys: Mapping[str, tuple[str, ...]]) -> Plan:
     """The plan for a table that voirdire wrote: every canonical column is what it is called."""
     own = {c: (c,) for c in CANONICAL if c in table.columns}
-    if table.carried.get("kind") == "counts":
+    if holds_own_counts(table):
         return Plan(layout="counts", keys=own)
     if table.frame["line"].null_count() < table.frame.height if "line" in own else False:
         return Plan(layout="checklist", keys=own)
@@ -701,7 +716,7 @@ def _no_graders(table: RawTable, options: Options, seen: Sequence[str], what: st
 
 def lay_out(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid:
     """The canonical rows of a table under a plan that needs nothing more."""
-    if table.carried.get("kind") == "counts" and not plan.classes:
+    if plan.layout == "counts" and not plan.classes:
         laid = _own_counts(table)
     elif plan.layout == "long":
         laid = _long(table, options, plan, alone=alone)
@@ -756,7 +771,7 @@ def _long(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
 
     def place(row: int) -> Place:
         at = int(index[row]) if index is not None else row
-        return Place(line=table.line(at), column=column)
+        return Place(line=table.line(at), column=column, unit=table.unit)
 
     return Laid(frame=frame, place=place, layout="long", seen=seen, notices=tuple(notices))
 
@@ -801,7 +816,7 @@ def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
     def place(row: int) -> Place:
         at = row // k
         at = int(index[at]) if index is not None else at
-        return Place(line=table.line(at), column=graders[row % k])
+        return Place(line=table.line(at), column=graders[row % k], unit=table.unit)
 
     return Laid(
         frame=frame,
@@ -883,7 +898,7 @@ def _counts(table: RawTable, options: Options, plan: Plan) -> Laid:
     )
     return Laid(
         frame=laid,
-        place=lambda row: Place(line=lines[source_rows[row]], column=cells[row]),
+        place=lambda row: Place(line=lines[source_rows[row]], column=cells[row], unit=table.unit),
         layout="counts",
         kind="counts",
         order=tuple(dict.fromkeys(graders[i] for i in kept)),
@@ -894,9 +909,14 @@ def _counts(table: RawTable, options: Options, plan: Plan) -> Laid:
 
 def _own_counts(table: RawTable) -> Laid:
     """Counts as voirdire wrote them: they are in their canonical rows already."""
+    weight = table.frame["weight"]
+    if weight.dtype == pl.String:
+        weight = weight.cast(pl.Float64)
+        if (weight == weight.round()).all():
+            weight = weight.cast(pl.Int64)
     return Laid(
-        frame=table.frame.drop("response", strict=False),
-        place=lambda row: Place(line=table.line(row)),
+        frame=table.frame.drop("response", strict=False).with_columns(weight),
+        place=lambda row: Place(line=table.line(row), unit=table.unit),
         layout="counts",
         kind="counts",
         seen=tuple(table.frame["grader"].unique(maintain_order=True).to_list()),

@@ -21,6 +21,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_WIDE_MARKS = tuple(mark for mark, name in _MARKS if name != "utf-8-sig")
 _BINARY = (
     (b"\x89PNG", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
@@ -73,11 +74,14 @@ def encoding_of(source: Source, asked: str) -> str:
         try:
             name = codecs.lookup(asked).name
             "".encode(name)  # codecs such as base64 are known, and turn no text into bytes
+            codecs.getincrementaldecoder(name)
         except (LookupError, ValueError) as error:
             wanted = asked.lower().replace("-", "_")
             near = difflib.get_close_matches(wanted, [*aliases, *aliases.values()], n=1)
             hint = f" Did you mean {near[0]}?" if near else " Common ones: utf-8, cp1252, latin-1."
             raise UsageError(f"--encoding {printable(asked)}: no such encoding.{hint}") from error
+        if name in ("utf-16", "utf-32") and not source.head.startswith(_WIDE_MARKS):
+            name += "-le"  # without a mark, the order of nearly all files
         return "utf-8-sig" if name == "utf-8" else name
     for mark, name in _MARKS:
         if source.head.startswith(mark):
@@ -104,14 +108,17 @@ def all_text(source: Source, encoding: str) -> str:
     """The whole source as text."""
     try:
         return source.data.decode(encoding)
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
         raise undecodable(source, encoding) from error
 
 
 def head_text(source: Source, encoding: str) -> str:
     """The first part of a source as text; a character cut in two at its end is left out."""
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    return decoder.decode(source.head)
+    try:
+        return decoder.decode(source.head)
+    except UnicodeError as error:
+        raise undecodable(source, encoding) from error
 
 
 def _bad_lines(source: Source, encoding: str) -> Iterator[tuple[int, int]]:

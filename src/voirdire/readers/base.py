@@ -17,6 +17,7 @@ from voirdire.source import Source
 
 __all__ = ["Claim", "Reader", "Rows", "Source"]
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
     """A reader's word that a source is in its format. ``sure`` beats a claim that is not."""

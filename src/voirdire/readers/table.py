@@ -31,7 +31,7 @@ from voirdire.readers._raw import RawTable
 from voirdire.readers._suggest import needs_more, none_fits, several_fit
 from voirdire.readers._text import described_binary, encoding_of, head_text
 from voirdire.readers.base import Claim, Reader
-from voirdire.rows import Rows
+from voirdire.rows import CANONICAL, Rows
 from voirdire.source import HEAD_BYTES, Source
 from voirdire.wording import printable
 
@@ -93,12 +93,15 @@ def raw_table(source: Source, options: Options) -> RawTable:
     """A source as a table of text, before any column has a meaning."""
     format = format_of(source, options.encoding)
     if format in ("frame", "parquet", "arrow"):
-        return read_columnar(source, format)
-    if format == "json":
-        return read_json(source, options.encoding)
-    if format == "jsonl":
-        return read_json_lines(source, options.encoding)
-    return read_delimited(source, options.encoding)
+        table = read_columnar(source, format)
+    elif format == "json":
+        table = read_json(source, options.encoding)
+    elif format == "jsonl":
+        table = read_json_lines(source, options.encoding)
+    else:
+        table = read_delimited(source, options.encoding)
+    # The frame of Labels is our own table too, in whatever format it comes back.
+    return replace(table, own=table.own or tuple(table.columns[: len(CANONICAL)]) == CANONICAL)
 
 
 def _plans(source: Source, options: Options) -> tuple[RawTable, tuple[Plan, ...], tuple[str, ...]]:
@@ -108,7 +111,7 @@ def _plans(source: Source, options: Options) -> tuple[RawTable, tuple[Plan, ...]
     table, absent_too, notices = recoded(table, options, alone=alone)
     if notices:
         table = replace(table, notices=(*table.notices, *notices))
-    if table.carried and options.layout == "auto":
+    if options.layout == "auto" and (table.carried or table.own):
         plans: tuple[Plan, ...] = (own_plan(table, keys),)
     else:
         plans = which_layouts(table, options, keys, alone=alone)

@@ -16,7 +16,7 @@ import numpy as np
 from voirdire.document import Block
 from voirdire.estimand import Estimand
 from voirdire.estimate import Estimate, Key
-from voirdire.scene import Counts, Estimates, Rate, Scene
+from voirdire.scene import Counts, Estimates, Rate, Scene, with_total
 from voirdire.tally import Tally
 
 Array = np.ndarray[Any, Any]
@@ -32,6 +32,7 @@ __all__ = [
     "Rate",
     "Scene",
     "Statistic",
+    "with_total",
 ]
 
 

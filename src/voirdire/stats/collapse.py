@@ -128,6 +128,11 @@ def parts(scene: Scene) -> Iterable[Part]:
 
 def finish(estimates: list[Estimate], scene: Scene) -> list[Estimate]:
     """List for each grader and class the one comparison that decides."""
+    ties: dict[tuple[str, str], dict[str, float]] = {}
+    for e in estimates:
+        if e.statistic == "collapse_other":
+            by_other = ties.setdefault((e.key.grader, e.key.class_), {})
+            by_other[e.key.other] = -(e.number or 0.0)
     by_key = {
         (e.key.grader, e.key.other, e.key.class_): e
         for e in estimates
@@ -136,20 +141,24 @@ def finish(estimates: list[Estimate], scene: Scene) -> list[Estimate]:
     listed: set[tuple[str, str, str]] = set()
     for grader in scene.panel:
         for class_ in scene.classes:
-            other = deciding_other(by_key, scene, grader, class_)
+            tie = ties.get((grader, class_), {})
+            other = deciding_other(by_key, scene, grader, class_, tie)
             if other:
                 listed.add((grader, other, class_))
     return [
         replace(e, listed=True)
-        if e.statistic == "collapse_ratio"
-        and (e.key.grader, e.key.other, e.key.class_) in listed
+        if e.statistic == "collapse_ratio" and (e.key.grader, e.key.other, e.key.class_) in listed
         else e
         for e in estimates
     ]
 
 
 def deciding_other(
-    by_key: dict[tuple[str, str, str], Estimate], scene: Scene, grader: str, class_: str
+    by_key: dict[tuple[str, str, str], Estimate],
+    scene: Scene,
+    grader: str,
+    class_: str,
+    tie: dict[str, float],
 ) -> str:
     """Gold, or the second-lowest comparison (the only one where there is one)."""
     if scene.gold:
@@ -158,7 +167,7 @@ def deciding_other(
         g for g in scene.panel if g != grader
     )
     ratios = corroboration.ratios(by_key, grader, class_, others)
-    pair = corroboration.deciding_pair(scene, ratios)
+    pair = corroboration.deciding_pair(scene, ratios, tie)
     if pair is not None:
         return pair.second
     if ratios:

@@ -93,7 +93,9 @@ def _labels_of(cells: Array, given: Given) -> Array:
 
 
 def _neighbour_parts(cells: Array, given: Given) -> tuple[Array, Array]:
-    steps = given["steps"]  # (k, scale): 1 where the class in the row is a step from that in the column
+    steps = given[
+        "steps"
+    ]  # (k, scale): 1 where the class in the row is a step from that in the column
     size = steps.shape[1]
     away = cells.sum(-2) - _kept(cells, given)
     one_step = (cells[..., :, :size] * steps).sum(-2)
@@ -112,9 +114,7 @@ def _away(cells: Array, given: Given) -> Array:
 S_KEPT = Statistic(estimand=KEPT, solve=_kept, n=_of_class)
 S_MOVED = Statistic(estimand=MOVED, solve=_moved, n=_moved_of)
 S_FOUND = Statistic(estimand=FOUND, solve=_found, n=_labels_of)
-S_NEIGHBOUR = Statistic(
-    estimand=NEIGHBOUR_SHARE, solve=_neighbour, n=_away, share=_neighbour_parts
-)
+S_NEIGHBOUR = Statistic(estimand=NEIGHBOUR_SHARE, solve=_neighbour, n=_away, share=_neighbour_parts)
 
 
 def parts(scene: Scene) -> Iterable[Part]:
@@ -154,9 +154,7 @@ def parts(scene: Scene) -> Iterable[Part]:
                 asks.insert(1, (S_MOVED, moved))
             if scene.ordered and size > 2:
                 asks.append((S_NEIGHBOUR, keys(scene.scale)))
-            yield Part(
-                tally=tally, asks=tuple(asks), given={"moves": (to, origin), "steps": steps}
-            )
+            yield Part(tally=tally, asks=tuple(asks), given={"moves": (to, origin), "steps": steps})
 
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
@@ -177,7 +175,9 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                         cell(kept.n, Kind.COUNT),
                         cell(kept),
                         *(
-                            cell(m) if (m := estimates.get("moved", **key, to_class=to)) else cell("")
+                            cell(m)
+                            if (m := estimates.get("moved", **key, to_class=to))
+                            else cell("")
                             for to in others
                         ),
                         *((cell(share),) if share is not None else ()),
@@ -197,7 +197,9 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                         Column(title="stays", kind=Kind.COUNT),
                         *(Column(title=Name(f"→ {o}"), kind=Kind.COUNT) for o in others),
                         *((Column(title="to a neighbour", kind=Kind.SHARE),) if scaled else ()),
-                        Column(title="found", kind=Kind.COUNT, help="given where the other did not"),
+                        Column(
+                            title="found", kind=Kind.COUNT, help="given where the other did not"
+                        ),
                     ),
                     rows=tuple(rows),
                     note=say(

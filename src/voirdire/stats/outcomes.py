@@ -55,15 +55,15 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         for o in ALL_OUTCOMES
         if any(e.key.slice == scene.slice for e in estimates.of("outcome_count", class_=o))
     ]
+    if seen == ["label"] and scene.counts is not None:
+        return ()  # a table of counts does not say how its calls ended
     if seen == ["label"]:
         return (Paragraph(text=("Every call ended in a label.",)),)
     rows = []
     for grader in scene.names:
         cells = [cell(Name(grader))]
         for outcome in seen:
-            found = estimates.get(
-                "outcome_count", grader=grader, class_=outcome, slice=scene.slice
-            )
+            found = estimates.get("outcome_count", grader=grader, class_=outcome, slice=scene.slice)
             cells.append(cell(found.number if found else 0.0, Kind.COUNT))
         unread = scene.unread_share(grader)
         cells.append(Cell(kind=Kind.SHARE, value=unread))
@@ -76,7 +76,9 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
             Column(title="unread", kind=Kind.SHARE, help="of the calls that were asked"),
         ),
         rows=tuple(rows),
-        note=("Only labels count as classes. A missing cell is one that nobody is known to have asked.",),
+        note=(
+            "Only labels count as classes. A missing cell is one that nobody is known to have asked.",
+        ),
     )
     worst = max(scene.names, key=scene.unread_share)
     if scene.unread_share(worst) > UNREAD_LIMIT:

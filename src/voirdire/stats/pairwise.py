@@ -87,7 +87,9 @@ AC1 = Estimand(
     reading="It does not sink with a rare class as kappa does; it changes with unused classes.",
     moves_with=("the number of classes", "how common each class is in the bank"),
     undefined_when="fewer than two classes",
-    source=Source(text="Gwet 2008, British Journal of Mathematical and Statistical Psychology 61, p. 35"),
+    source=Source(
+        text="Gwet 2008, British Journal of Mathematical and Statistical Psychology 61, p. 35"
+    ),
 )
 BP = Estimand(
     name="brennan_prediger",
@@ -292,9 +294,7 @@ S_CONSTANT = Statistic(
 
 def pairs(scene: Scene) -> list[tuple[str, str]]:
     """Every grader against gold and reference, then every other pair once, in grader order."""
-    made = [
-        (g, s) for s in scene.standards for g in scene.names if g not in (s, scene.gold)
-    ]
+    made = [(g, s) for s in scene.standards for g in scene.names if g not in (s, scene.gold)]
     others = [g for g in scene.panel if g != scene.reference]
     if len(scene.names) <= MOST_GRADERS_FOR_PAIRS:
         made += [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
@@ -423,9 +423,7 @@ def _plain(
     return said(beyond_chance(observed(counts, w), chance(counts, w)), why)
 
 
-def cohen_kappa(
-    a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None
-) -> float:
+def cohen_kappa(a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None) -> float:
     """Cohen's kappa of two label columns ``(n,)``, in −1 to 1.
 
     ``classes`` gives all classes in order (default: those that occur); ``weights`` is ``None``,

@@ -88,9 +88,7 @@ STATISTIC = Statistic(estimand=ALPHA_NOMINAL, solve=_alpha, n=_responses, reason
 def alpha_panel(scene: Scene) -> list[str]:
     """The panel without graders that are made from others of it."""
     panel = scene.panel
-    return [
-        g for g in panel if not set(scene.by_name[g].derived_from) & set(panel)
-    ]
+    return [g for g in panel if not set(scene.by_name[g].derived_from) & set(panel)]
 
 
 def parts(scene: Scene) -> Iterable[Part]:
@@ -129,7 +127,10 @@ def _tally(scene: Scene, counts: Array, labels: Array, rows: Array, sizes: Array
         cells.append(block[low : low + step][at] * (k * k) + pair)
         amounts.append(pairs[at, pair].astype(np.int64))
     return scene.counted(
-        np.concatenate(responses), np.concatenate(cells), (len(sizes), k, k), np.concatenate(amounts)
+        np.concatenate(responses),
+        np.concatenate(cells),
+        (len(sizes), k, k),
+        np.concatenate(amounts),
     )
 
 

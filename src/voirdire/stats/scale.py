@@ -95,7 +95,9 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 *(Column(title=Name(f"≤ {c}"), kind=Kind.POINTS) for c in scene.scale[:-1]),
             ),
             rows=rows,
-            note=("Above 0 the grader labels lower than the other, on the responses both labelled.",),
+            note=(
+                "Above 0 the grader labels lower than the other, on the responses both labelled.",
+            ),
         ),
     )
 

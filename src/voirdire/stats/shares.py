@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,8 @@ from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.intervals import wilson
 from voirdire.labels import ALL_OUTCOMES
-from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name, Text, counted, listed, percent, plain, say
+from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
+from voirdire.wording import Name, Text, counted, percent, say
 
 __all__ = ["wilson_interval"]
 
@@ -59,18 +60,6 @@ RATE = Estimand(
 )
 
 
-def with_total(rows: Array) -> Array:
-    """Class counts with their sum as a last cell."""
-    return np.concatenate([rows, rows.sum(axis=-1, keepdims=True)], axis=-1)
-
-
-def in_rate(cells: Array, members: Array) -> Array:
-    """Labels in the classes of a rate; where one of them is not printed, the total less the others."""
-    counts, total = cells[..., :-1], cells[..., -1]
-    inside = counts[..., members].sum(-1)
-    return np.asarray(np.where(np.isnan(inside), total - counts[..., ~members].sum(-1), inside))
-
-
 def _label_count(cells: Array, given: Given) -> Array:
     return cells[..., :-1]
 
@@ -90,7 +79,7 @@ def _label_share(cells: Array, given: Given) -> Array:
 
 
 def _rate_parts(cells: Array, given: Given) -> tuple[Array, Array]:
-    events = np.stack([in_rate(cells, m) for m in given["rates"]], axis=-1)
+    events = np.stack([r.count(cells) for r in given["rates"]], axis=-1)
     return events, np.asarray(np.broadcast_to(cells[..., -1:], events.shape))
 
 
@@ -99,13 +88,18 @@ def _rate(cells: Array, given: Given) -> Array:
     return np.asarray(events / trials)
 
 
-S_COUNT = Statistic(estimand=LABEL_COUNT, solve=_label_count, n=_total)
+S_COUNT = Statistic(
+    estimand=LABEL_COUNT,
+    solve=_label_count,
+    n=_total,
+    reason=lambda totals, given: [LABEL_COUNT.undefined_when] * (totals.shape[-1] - 1),
+)
 S_SHARE = Statistic(estimand=LABEL_SHARE, solve=_label_share, n=_total, share=_share_parts)
 S_RATE = Statistic(estimand=RATE, solve=_rate, n=_total, share=_rate_parts)
 
 
 def parts(scene: Scene) -> Iterable[Part]:
-    given = {"rates": [r.members for r in scene.rates]}
+    given = {"rates": scene.rates}
     for grader in scene.names:
         classes = tuple(Key(grader=grader, class_=c) for c in scene.classes)
         asks: list[tuple[Statistic, tuple[Key, ...]]] = [(S_COUNT, classes), (S_SHARE, classes)]
@@ -156,7 +150,8 @@ def shown_order(scene: Scene, estimates: Estimates) -> list[str]:
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
     order = shown_order(scene, estimates)
-    rows, drawn = [], []
+    rows = []
+    drawn: list[dict[str, Any]] = []
     for grader in order:
         found = [
             estimates.get("label_count", grader=grader, class_=c, slice=scene.slice)
@@ -214,12 +209,12 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
     return made
 
 
-def _bars_in_words(scene: Scene, drawn: Sequence[dict[str, object]]) -> Text:
+def _bars_in_words(scene: Scene, drawn: Sequence[dict[str, Any]]) -> Text:
     sentence = "Stacked bars, one a grader: " + "; ".join(
         f"{row['grader']} "
         + ", ".join(
             f"{c} {counted(n) if n is not None else 'not printed'}"
-            for c, n in zip(scene.classes, row["counts"], strict=True)  # type: ignore[call-overload]
+            for c, n in zip(scene.classes, row["counts"], strict=True)
         )
         for row in drawn[:12]
     )
@@ -243,7 +238,9 @@ def _rates_table(scene: Scene, estimates: Estimates, order: Sequence[str]) -> Ta
         columns.append(Column(title=Name(rate.name), kind=Kind.SHARE))
         if unread:
             columns.append(
-                Column(title="if the unread were known", help="all of them out of it, all of them in")
+                Column(
+                    title="if the unread were known", help="all of them out of it, all of them in"
+                )
             )
     columns.append(Column(title="labels", kind=Kind.COUNT))
     note = "Shares of each grader’s readable labels."
@@ -265,10 +262,6 @@ def _bounds(scene: Scene, grader: str, found: object) -> str:
         return ""
     low = found.number * read / asked
     return f"{percent(low)} to {percent(low + (asked - read) / asked)}"
-
-
-def rates_in_words(scene: Scene) -> str:
-    return plain(listed(r.name for r in scene.rates))
 
 
 FAMILY = Family(

@@ -10,7 +10,7 @@ import numpy as np
 from voirdire.document import Block, Cell, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
-from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
+from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
 from voirdire.wording import Name, Text, listed, percent, points, say, times
 
 TABLE6 = Source(text='"The Missing Compliance Class", Table 6')
@@ -34,21 +34,15 @@ def _estimand(name: str, title: str, question: str, unit: Unit, scale: Scale, wh
     )
 
 
-def members_counts(cells: Array, given: Given) -> Array:
+def _rates(cells: Array, given: Given) -> Array:
     """Rates of the kept graders, ``(..., graders, rates)``, from ``(..., graders, classes + total)``."""
     cells = cells[..., given["keep"], :]
-    counts, total = cells[..., :-1], cells[..., -1]
-    rates = []
-    for members in given["rates"]:
-        inside = counts[..., members].sum(-1)
-        inside = np.where(np.isnan(inside), total - counts[..., ~members].sum(-1), inside)
-        rates.append(inside / total)
-    return np.stack(rates, axis=-1)
+    return np.stack([r.count(cells) / cells[..., -1] for r in given["rates"]], axis=-1)
 
 
 def _sorted(cells: Array, given: Given) -> Array:
     """Rates in ascending order along the first axis of two: ``(..., graders, rates)``; nan spoils all."""
-    rates = members_counts(cells, given)
+    rates = _rates(cells, given)
     spoiled = np.isnan(rates).any(axis=-2, keepdims=True)
     return np.where(spoiled, np.nan, np.sort(rates, axis=-2))
 
@@ -56,7 +50,8 @@ def _sorted(cells: Array, given: Given) -> Array:
 def _positive(cells: Array, given: Given) -> tuple[Array, Array, Array]:
     """Ascending rates, how many are above zero, and whether all are known."""
     ordered = _sorted(cells, given)
-    return ordered, (ordered > 0).sum(axis=-2), ~np.isnan(ordered).any(axis=-2)
+    known = ~np.isnan(ordered).any(axis=-2)
+    return ordered, np.asarray((ordered > 0).sum(axis=-2)), np.asarray(known)
 
 
 def _nth_above_zero(ordered: Array, positive: Array, n: int) -> Array:
@@ -85,9 +80,7 @@ def _leave_one_out(cells: Array, given: Given) -> tuple[Array, Array]:
     bottom = _nth_above_zero(ordered, positive, 0)
     second_top = ordered[..., -2, :] if graders > 1 else np.full_like(top, np.nan)
     without_top = np.where(positive >= 3, second_top / bottom, np.nan)
-    without_bottom = np.where(
-        positive >= 3, top / _nth_above_zero(ordered, positive, 1), np.nan
-    )
+    without_bottom = np.where(positive >= 3, top / _nth_above_zero(ordered, positive, 1), np.nan)
     unchanged = np.where((positive >= 3) | ((positive == 2) & (graders > 2)), top / bottom, np.nan)
     all_three = np.stack([without_top, without_bottom, unchanged])
     defined = known & ~np.isnan(unchanged)
@@ -271,14 +264,12 @@ def parts(scene: Scene) -> Iterable[Part]:
         return
     tally, totals = None, None
     if scene.grid is not None:
-        tally = scene.joint_tally(graders).mapped(
-            lambda r: np.concatenate([r, r.sum(axis=-1, keepdims=True)], axis=-1)
-        )
+        tally = scene.joint_tally(graders).mapped(with_total)
     else:
         totals = np.stack([np.append(*scene.count_row(g)) for g in graders])
     for other, keep in variants(scene, graders):
         given: dict[str, Any] = {
-            "rates": [r.members for r in scene.rates],
+            "rates": scene.rates,
             "keep": np.array(keep, dtype=np.int64),
         }
         keys = tuple(Key(other=other, class_=r.name) for r in scene.rates)
@@ -349,7 +340,12 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 cell(around or "–"),
                 *(
                     cell(estimates.get(s, **key))
-                    for s in ("rate_second_over_second", "rate_iqr", "rate_range", "graders_at_zero")
+                    for s in (
+                        "rate_second_over_second",
+                        "rate_iqr",
+                        "rate_range",
+                        "graders_at_zero",
+                    )
                 ),
             )
         )
@@ -381,7 +377,7 @@ def _dots(scene: Scene, estimates: Estimates) -> Figure | None:
     drawn = []
     words = []
     for rate in scene.rates:
-        dots = []
+        dots: list[dict[str, Any]] = []
         for grader in scene.names:
             found = estimates.get("rate", grader=grader, class_=rate.name, slice=scene.slice)
             if found is None or found.number is None:
