@@ -335,9 +335,7 @@ def test_small_chunks_change_no_replicate(monkeypatch: pytest.MonkeyPatch) -> No
     whole = np.concatenate(list(drawn_totals(tally, replicates=300, seed=5)))
     left = np.concatenate([totals for totals, _, _ in left_out(tally)])
     monkeypatch.setattr("voirdire.resampling._CHUNK", 8)
-    assert np.array_equal(
-        np.concatenate(list(drawn_totals(tally, replicates=300, seed=5))), whole
-    )
+    assert np.array_equal(np.concatenate(list(drawn_totals(tally, replicates=300, seed=5))), whole)
     assert np.array_equal(np.concatenate([totals for totals, _, _ in left_out(tally)]), left)
 
 

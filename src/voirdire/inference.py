@@ -30,6 +30,7 @@ FEWEST_EVENTS = 5  # clusters with an event (and with none) below which a share 
 UNDEFINED_SHARE = 0.01  # of replicates or jackknife values, above which there is no interval
 
 NOT_PRINTED = "a count that it needs is not printed"
+ALL_THE_SAME = "all clusters say the same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,9 +267,10 @@ def _from_tally(
     for i in range(outputs):
         interval, why = made[i]
         flat = interval is not None and not interval.high > interval.low
-        failed = interval is None and bool(why)
+        if interval is None and why != ALL_THE_SAME:
+            continue  # too many replicates are undefined: there is no interval at all
         # The bootstrap's own percentiles stand, as both papers print them, unless they have no width.
-        if flat or failed or (at_edge[i] and drawn is None):
+        if flat or interval is None or (at_edge[i] and drawn is None):
             made[i] = (
                 _edge_interval(
                     statistic,
@@ -396,7 +398,7 @@ def _jackknife(
         s = 0 if math.isfinite(centres[0][i]) and outside[i] == 0 else 1
         half = t * math.sqrt(variance[s, i])
         if not half > 0:
-            made.append((None, "all clusters say the same"))
+            made.append((None, ALL_THE_SAME))
             continue
         centre = float(centres[s][i])
         low, high = (

@@ -27,6 +27,11 @@ from voirdire.wording import Name, Text, counted, listed, plain, printable, say
 
 ALL_OUTCOMES = (*OUTCOMES, MISSING)
 SHOWN = 20
+READING_ONLY = (
+    *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
+    *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
+    *("missing", "map", "failed", "recode", "weight_kind", "encoding"),
+)
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEANS = {"true": "1", "false": "0"}
 
@@ -115,10 +120,20 @@ class Labels:
         return assemble([rows], chosen)
 
     def with_facts(self, options: Options) -> Labels:
-        """The same labels under other facts on graders (gold, people, family, range …)."""
-        return replaced(
-            self, graders=_graders(self.grader_names, options, {}, self.graders), options=options
-        )
+        """The same labels under other options for the audit (gold, people, range, rates …).
+
+        Raises :class:`UsageError` for an option that only reading can follow.
+        """
+        for name in READING_ONLY:
+            if getattr(options, name) != getattr(self.options, name):
+                raise UsageError(
+                    f"{name} is settled when labels are read: give it to voirdire.read() instead."
+                )
+        graders = _graders(self.grader_names, options, {}, self.graders)
+        _check_named(self.grader_names, options)
+        _check_ranges(self.frame, graders)
+        _check_classes(self.classes, options)
+        return replaced(self, graders=graders, options=options)
 
     def write(self, path: str | Path) -> None:
         """Write the canonical table as Parquet (reads back identically) or CSV (labels only)."""
@@ -229,12 +244,12 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     _check_named(names, options)
     _check_ranges(frame, graders)
     classes = (*scale, *off_scale)
-    for class_ in options.refusal_like + tuple(c for _, cs in options.rate for c in cs):
-        if class_ not in classes:
-            raise UsageError(
-                f"The class {class_!r} of --rate or --refusal-like is not among the classes "
-                f"({', '.join(classes)})."
-            )
+    _check_classes(classes, options)
+    if options.strict and notices:
+        raise InputError(
+            "With --strict, what would be a notice is an error:\n"
+            + "\n".join(printable(plain(n)) for n in notices[:SHOWN])
+        )
     frame = frame.select(
         *(
             pl.col(c).cast(pl.Enum(list(e))) if (e := _enum(c, names, classes)) else pl.col(c)
@@ -364,7 +379,7 @@ def _classified(
         pl.col("outcome").str.strip_chars().replace("", None),
     )
     frame = _outcomes_read(frame, parts)
-    seen = frame.select(pl.col("label").drop_nulls().unique()).to_series().to_list()
+    seen = frame.select(pl.col("label").drop_nulls().unique().sort()).to_series().to_list()
     to_class: dict[str, str] = {}
     to_outcome: dict[str, str] = {}
     known = set(scale) | set(off_scale) if scale else set()
@@ -487,6 +502,7 @@ def _note_changes(
     counts = _occurrences(frame, to_outcome)
     for outcome in dict.fromkeys(to_outcome.values()):
         texts = [t for t, o in to_outcome.items() if o == outcome]
+        texts.sort(key=lambda t: (-counts.get(t, 0), t))
         notices.append(
             say(
                 "{n} labels ({list}) are counted as {outcome}, not as a class.",
@@ -856,6 +872,15 @@ def _graders(
             )
         )
     return tuple(graders)
+
+
+def _check_classes(classes: Sequence[str], options: Options) -> None:
+    for class_ in options.refusal_like + tuple(c for _, cs in options.rate for c in cs):
+        if class_ not in classes:
+            raise UsageError(
+                f"The class {class_!r} of --rate or --refusal-like is not among the classes "
+                f"({', '.join(classes)})."
+            )
 
 
 def _check_ranges(frame: pl.DataFrame, graders: Sequence[Grader]) -> None:
