@@ -8,6 +8,7 @@ or the base one of the counts. So every stretch between two such places is tried
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.resources import as_file, files
@@ -90,7 +91,7 @@ def main() -> None:
     print()
     for name, some in (*zip(TABLES, ([p] for p in panels), strict=True), ("both", panels)):
         ends = [0.0, *[r for r in ratios(some) if 0 < r < 1], 1.0]
-        middle = [(a + b) / 2 for a, b in zip(ends, ends[1:], strict=False)]
+        middle = [(a + b) / 2 for a, b in itertools.pairwise(ends)]
         same = [all(flags(p, below=m, base=20) == PRINTED for p in some) for m in middle]
         low, high = stretch(same, ends, 1 / 3)
         below = [flags(p, below=low * 0.999, base=20) for p in some]

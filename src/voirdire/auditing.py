@@ -181,40 +181,36 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
     made: list[Estimate] = []
     for one in (scene, *slices):
         for family in families:
-            if one.exploratory and family.name != "collapse":
-                continue
-            made += _estimates(family, one, settings)
+            if family.explores or not one.exploratory:
+                made += _estimates(family, one, settings)
     checks = sorted(plugins.load("checks", Check), key=lambda c: (c.rank, c.name))
-    findings: list[Finding] = []
-    asked: set[str] = set()
-    evidence = _evidence(labels, scene, slices, made, findings)
+    evidence = Evidence(
+        whole=scene,
+        slices=tuple(slices),
+        estimates=Estimates(made),
+        clusters_declared=labels.clusters_declared,
+    )
     for check in checks:
-        if check.name == "class_collapse":
-            findings += check.run(evidence)
-            asked.add(check.name)
-    flagged = flagged_graders(findings)
+        if check.flags:
+            evidence = evidence.with_findings(check.run(evidence))
+    flagged = flagged_graders(evidence.earlier)
     if flagged:
+        made += _without_flagged(families, evidence, flagged, made, settings)
         scene = scene.flagging(flagged)
         slices = [s.flagging(flagged) for s in slices]
-        again = [f for f in families if f.after_findings]
-        seen = {(e.statistic, *e.key) for e in made}
-        for one in (scene, *(s for s in slices if not s.exploratory)):
-            for family in again:
-                made += [
-                    e
-                    for e in _estimates(family, one, settings)
-                    if (e.statistic, *e.key) not in seen
-                ]
+        evidence = replaced(evidence, whole=scene, slices=tuple(slices), estimates=Estimates(made))
     for check in checks:
-        if check.name not in asked:
-            findings += check.run(_evidence(labels, scene, slices, made, findings))
-    ordered = tuple(worst_first(findings))
-    listed = tuple(e for e in made if e.listed and not _unlisted(e, slices))
+        if not check.flags:
+            evidence = evidence.with_findings(check.run(evidence))
+    ordered = tuple(worst_first(evidence.earlier))
+    # Estimates of slices that nobody asked for are evidence of findings only.
+    unasked = {s.slice for s in slices if s.exploratory}
+    listed = tuple(e for e in made if e.listed and e.key.slice not in unasked)
     document = report.document(
         labels,
         scene,
         [s for s in slices if not s.exploratory],
-        Estimates(made),
+        evidence.estimates,
         ordered,
         families,
         listed,
@@ -230,27 +226,24 @@ def _estimates(family: Family, scene: Scene, settings: Settings) -> list[Estimat
     return family.finish(made, scene) if family.finish is not None else made
 
 
-def _unlisted(estimate: Estimate, slices: Sequence[Scene]) -> bool:
-    """Estimates of slices that nobody asked for are evidence of findings only."""
-    return bool(estimate.key.slice) and any(
-        s.exploratory and s.slice == estimate.key.slice for s in slices
-    )
-
-
-def _evidence(
-    labels: Labels,
-    scene: Scene,
-    slices: Sequence[Scene],
-    made: Iterable[Estimate],
-    findings: Sequence[Finding],
-) -> Evidence:
-    return Evidence(
-        whole=scene,
-        slices=tuple(slices),
-        estimates=Estimates(made),
-        clusters_declared=labels.clusters_declared,
-        earlier=tuple(findings),
-    )
+def _without_flagged(
+    families: Sequence[Family],
+    evidence: Evidence,
+    flagged: Sequence[str],
+    made: Sequence[Estimate],
+    settings: Settings,
+) -> list[Estimate]:
+    """What families add once graders are flagged: the same statistics without them."""
+    seen = {(e.statistic, *e.key) for e in made}
+    scenes_asked = (evidence.whole, *(s for s in evidence.slices if not s.exploratory))
+    return [
+        e
+        for scene in scenes_asked
+        for family in families
+        if family.after_findings
+        for e in _estimates(family, scene.flagging(flagged), settings)
+        if (e.statistic, *e.key) not in seen
+    ]
 
 
 def flagged_graders(findings: Iterable[Finding]) -> tuple[str, ...]:

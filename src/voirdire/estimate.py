@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from voirdire.estimand import Estimand
@@ -55,7 +55,17 @@ class Key:
     slice: str = ""
 
     def __iter__(self) -> Iterator[str]:
-        return iter(getattr(self, f.name) for f in fields(self))
+        return iter(
+            (
+                self.grader,
+                self.other,
+                self.class_,
+                self.to_class,
+                self.line,
+                self.cut,
+                self.slice,
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -67,7 +68,7 @@ _STATES = list(State)
 _STRENGTHS = list(Strength)
 
 
-def worst_first(findings: list[Finding]) -> list[Finding]:
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
     """Findings in the order a reader needs them: found before cannot tell, certain before likely."""
     return sorted(
         findings,

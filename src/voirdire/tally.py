@@ -164,9 +164,9 @@ def of_rows(
 def _distinct(rows: Array, clusters: Array, strata: Array, sizes: Array) -> Tally:
     """Equal rows put together, in the order of a fixed hash of their content."""
     shape = rows.shape[1:]
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), int(np.prod(shape)))  # not −1: there may be no rows
     weighted = sizes is not rows
-    seen = np.concatenate([flat, sizes.reshape(len(rows), -1)], axis=1) if weighted else flat
+    seen = np.concatenate([flat, sizes.reshape(flat.shape)], axis=1) if weighted else flat
     keep = (seen != 0).any(axis=1) & (clusters > 0)
     if not keep.all():
         flat, seen, clusters, strata = flat[keep], seen[keep], clusters[keep], strata[keep]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from voirdire.finding import Finding
 from voirdire.scene import Estimates, Scene
@@ -24,7 +24,11 @@ class Evidence:
     slices: Sequence[Scene]
     estimates: Estimates
     clusters_declared: bool
-    earlier: Sequence[Finding] = ()
+    earlier: tuple[Finding, ...] = ()
+
+    def with_findings(self, findings: Iterable[Finding]) -> Evidence:
+        """The same evidence with the findings of one more check."""
+        return replace(self, earlier=(*self.earlier, *findings))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +36,8 @@ class Check:
     """One check. ``codes`` are the findings it can make, each with what it says in a line.
 
     ``would_miss`` says what a clear answer does not rule out. ``rank`` orders checks: one that
-    reads the findings of another comes after it.
+    reads the findings of another comes after it. Checks that ``flags`` are set for come first of
+    all: the graders that they find are the flagged ones.
     """
 
     name: str
@@ -40,3 +45,4 @@ class Check:
     run: Callable[[Evidence], Iterable[Finding]]
     would_miss: str
     rank: int = 50
+    flags: bool = False

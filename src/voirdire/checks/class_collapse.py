@@ -441,4 +441,5 @@ CHECK = Check(
         "with fewer labels than the base; a collapse in one part of the responses (see hidden_in_pool)."
     ),
     rank=10,
+    flags=True,
 )

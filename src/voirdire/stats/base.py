@@ -89,7 +89,8 @@ class Family:
     ``parts`` counts, for one scene, everything the family can say there. ``finish`` may settle what
     needs the values of the whole family (which comparison is listed). ``blocks`` writes the
     family's place in the report; ``section`` is its heading and ``order`` its rank there.
-    ``after_findings`` families are asked again once graders are flagged.
+    ``after_findings`` families are asked again once graders are flagged; only those that
+    ``explores`` is set for are asked about slices that nobody named.
     """
 
     name: str
@@ -100,3 +101,4 @@ class Family:
     finish: Callable[[list[Estimate], Scene], list[Estimate]] | None = None
     blocks: Callable[[Scene, Estimates], Sequence[Block]] | None = None
     after_findings: bool = False
+    explores: bool = False

@@ -239,4 +239,5 @@ FAMILY = Family(
     order=30,
     finish=finish,
     blocks=blocks,
+    explores=True,
 )
