@@ -22,6 +22,27 @@ MISSING_CODE = ALL_OUTCOMES.index(MISSING)
 NO_MAJORITY = len(ALL_OUTCOMES)  # votes were readable and none of them won
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """Single calls in the order of their votes: row and grader of the grid, class code or −1, outcome."""
+
+    row: Array
+    grader: Array
+    code: Array
+    outcome: Array
+
+    def kept(self, wanted: Array) -> Votes:
+        """The votes of the cells that ``wanted`` marks (rows × graders), with rows renumbered."""
+        keep = wanted[self.row, self.grader]
+        place = np.cumsum(wanted.any(axis=1)) - 1
+        return Votes(
+            row=place[self.row[keep]],
+            grader=self.grader[keep],
+            code=self.code[keep],
+            outcome=self.outcome[keep],
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Grid:
     """Labels of ``responses × graders`` as codes.
@@ -30,6 +51,8 @@ class Grid:
     the place in :data:`voirdire.labels.ALL_OUTCOMES`, ``NO_MAJORITY`` or ``NOT_THERE``;
     ``calls`` counts calls by outcome, ``graders × outcomes``, over all votes. ``own_cluster`` is
     true where every response is its own cluster. ``weights`` is ``None`` where all weigh the same.
+    ``steps`` holds the codes after each step of a decision path, the last being ``codes``; ``votes``
+    the single calls, where some grader was asked more than once.
     """
 
     graders: tuple[str, ...]
@@ -43,6 +66,8 @@ class Grid:
     own_cluster: bool
     frequency: bool = False
     tags: Mapping[str, tuple[list[str], Array]] = field(default_factory=dict)
+    steps: tuple[tuple[str, Array], ...] = ()
+    votes: Votes | None = None
 
     @property
     def responses(self) -> int:
@@ -62,13 +87,22 @@ class Grid:
         values, codes = self.tags[tag]
         wanted = codes == values.index(value)
         if wanted.ndim == 1:
-            return self._rows(wanted)
+            wanted = np.broadcast_to(wanted[:, None], self.codes.shape)
+        return self.only(wanted)
+
+    def only(self, wanted: Array) -> Grid:
+        """Only the labels that ``wanted`` marks, ``(responses, graders)``; empty rows go."""
         masked = replaced(
             self,
             codes=np.where(wanted, self.codes, NO_LABEL).astype(np.int16),
             outcomes=np.where(wanted, self.outcomes, NOT_THERE).astype(np.int8),
+            steps=tuple(
+                (name, np.where(wanted, codes, NO_LABEL).astype(np.int16))
+                for name, codes in self.steps
+            ),
+            votes=None if self.votes is None else self.votes.kept(wanted),
         )
-        return masked._rows(wanted.any(axis=1))
+        return masked._rows(np.asarray(wanted.any(axis=1)))
 
     def _rows(self, keep: Array) -> Grid:
         outcomes = self.outcomes[keep]
@@ -76,12 +110,20 @@ class Grid:
             self,
             codes=self.codes[keep],
             outcomes=outcomes,
-            calls=_calls(outcomes),
+            calls=_calls(outcomes) if self.votes is None else self.votes_by_outcome(),
             cluster=self.cluster[keep],
             stratum=None if self.stratum is None else self.stratum[keep],
             weights=None if self.weights is None else self.weights[keep],
             tags={t: (values, codes[keep]) for t, (values, codes) in self.tags.items()},
+            steps=tuple((name, codes[keep]) for name, codes in self.steps),
         )
+
+    def votes_by_outcome(self) -> Array:
+        """Calls by outcome over all votes, graders × outcomes."""
+        assert self.votes is not None
+        graders, outcomes = len(self.graders), len(ALL_OUTCOMES)
+        place = self.votes.grader * outcomes + self.votes.outcome
+        return np.bincount(place, minlength=graders * outcomes).reshape(graders, outcomes)
 
 
 def _calls(outcomes: Array) -> Array:
@@ -113,16 +155,21 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     label = frame["label"].to_physical().cast(pl.Int64).fill_null(NO_LABEL).to_numpy()
     outcome = frame["outcome"].to_physical().cast(pl.Int64).to_numpy()
     responses, graders = len(response_values), len(names)
-    calls = np.bincount(
-        grader * len(ALL_OUTCOMES) + outcome, minlength=graders * len(ALL_OUTCOMES)
-    ).reshape(graders, len(ALL_OUTCOMES))
     place = response * graders + grader
-    codes = np.full(responses * graders, NO_LABEL, dtype=np.int16)
-    outcomes = np.full(responses * graders, NOT_THERE, dtype=np.int8)
-    if np.bincount(place, minlength=1).max(initial=0) <= 1:
-        codes[place], outcomes[place] = label, outcome
+    steps: tuple[tuple[str, Array], ...] = ()
+    votes = None
+    if labels.options.step:
+        codes, outcomes, steps = _stepwise(labels, place, label, outcome, responses * graders)
+        calls = _calls(outcomes.reshape(responses, graders))
     else:
-        _vote(labels, place, label, outcome, codes, outcomes)
+        codes, outcomes, order = _one_label(labels, place, label, outcome, responses * graders)
+        calls = np.bincount(
+            grader * len(ALL_OUTCOMES) + outcome, minlength=graders * len(ALL_OUTCOMES)
+        ).reshape(graders, len(ALL_OUTCOMES))
+        if order is not None:
+            votes = Votes(
+                row=response[order], grader=grader[order], code=label[order], outcome=outcome[order]
+            )
     first = np.full(responses, -1, dtype=np.int64)
     first[response[::-1]] = np.arange(len(response))[::-1]
     cluster_values, cluster = _dense(frame["cluster"])
@@ -159,32 +206,81 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
         own_cluster=len(cluster_values) == responses,
         frequency=labels.options.weight_kind == "frequency",
         tags=held,
+        steps=tuple((name, at.reshape(responses, graders)) for name, at in steps),
+        votes=votes,
     )
 
 
-def _vote(
-    labels: Labels, place: Array, label: Array, outcome: Array, codes: Array, outcomes: Array
-) -> None:
-    """Make one label of several votes, in place.
+def _one_label(
+    labels: Labels,
+    place: Array,
+    label: Array,
+    outcome: Array,
+    size: int,
+    rows: Array | None = None,
+) -> tuple[Array, Array, Array | None]:
+    """One label a response and grader; the order of the votes where there are several."""
+    codes = np.full(size, NO_LABEL, dtype=np.int16)
+    outcomes = np.full(size, NOT_THERE, dtype=np.int8)
+    if np.bincount(place, minlength=1).max(initial=0) <= 1:
+        codes[place], outcomes[place] = label, outcome
+        return codes, outcomes, None
+    frame = labels.frame if rows is None else labels.frame[rows]
+    order = _vote_order(frame, place)
+    _vote(labels, place[order], label[order], outcome[order], codes, outcomes)
+    return codes, outcomes, order
 
-    ``majority``: the class of more than half of the readable votes, else none. ``first``: the first
-    readable vote in the order of the votes (as numbers where all are), then of the phrasings.
+
+def _stepwise(
+    labels: Labels, place: Array, label: Array, outcome: Array, size: int
+) -> tuple[Array, Array, tuple[tuple[str, Array], ...]]:
+    """Codes and outcomes after the last step, and the codes after each.
+
+    Steps come in the order of their first appearance; a response without a row at a step keeps its
+    label, and rows without a step belong to all of them from the start.
     """
-    frame = labels.frame
+    column = labels.frame[labels.options.step]
+    codes = np.full(size, NO_LABEL, dtype=np.int16)
+    outcomes = np.full(size, NOT_THERE, dtype=np.int8)
+    steps = []
+    names = column.drop_nulls().unique(maintain_order=True).to_list()
+    for name in [None, *names] if column.null_count() else names:
+        at = (column.is_null() if name is None else (column == name).fill_null(False)).to_numpy()
+        rows = np.flatnonzero(at)
+        new, how, _ = _one_label(labels, place[rows], label[rows], outcome[rows], size, rows)
+        there = how != NOT_THERE
+        codes = np.where(there, new, codes)
+        outcomes = np.where(there, how, outcomes)
+        if name is not None:
+            steps.append((name, codes))
+    return codes, outcomes, tuple(steps)
+
+
+def _vote_order(frame: pl.DataFrame, place: Array) -> Array:
+    """Rows by response and grader, then by vote (as numbers where all are), then by phrasing."""
     vote = frame["vote"]
     as_number = vote.cast(pl.Float64, strict=False)
     rank = as_number if as_number.null_count() == vote.null_count() else vote
-    order = (
+    return (
         pl.DataFrame({"place": place, "rank": rank, "phrasing": frame["phrasing"]})
         .with_row_index("i")
         .sort("place", "rank", "phrasing", "i", nulls_last=True)["i"]
         .to_numpy()
     )
-    at, labels_in_order, outcome_in_order = place[order], label[order], outcome[order]
+
+
+def _vote(
+    labels: Labels, at: Array, label: Array, outcome: Array, codes: Array, outcomes: Array
+) -> None:
+    """Make one label of several votes, in place; the votes come in order.
+
+    ``majority``: the class of more than half of the calls that were made, else none, so that an
+    unread vote never helps one side. ``first``: the first readable vote.
+    """
     start = np.flatnonzero(np.r_[True, at[1:] != at[:-1]])
-    outcomes[at[start]] = outcome_in_order[start]  # the first call stands for an unread response
-    readable = labels_in_order >= 0
-    r_at, r_label = at[readable], labels_in_order[readable]
+    outcomes[at[start]] = outcome[start]  # the first call stands for an unread response
+    readable = label >= 0
+    r_at, r_label = at[readable], label[readable]
     if labels.options.vote_rule == "first":
         begin = np.flatnonzero(np.r_[True, r_at[1:] != r_at[:-1]]) if len(r_at) else r_at
         codes[r_at[begin]] = r_label[begin]
@@ -192,9 +288,9 @@ def _vote(
         return
     k = len(labels.classes)
     cell, count = np.unique(r_at * k + r_label, return_counts=True)
-    voted = np.bincount(r_at, minlength=len(codes))
+    asked = np.bincount(at[outcome != MISSING_CODE], minlength=len(codes))
     holder = cell // k
-    won = 2 * count > voted[holder]
+    won = 2 * count > asked[holder]
     outcomes[np.unique(r_at)] = NO_MAJORITY
     codes[holder[won]] = cell[won] % k
     outcomes[holder[won]] = LABEL

@@ -30,7 +30,17 @@ SHOWN = 20
 READING_ONLY = (
     *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
     *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
-    *("missing", "map", "failed", "recode", "weight_kind", "encoding"),
+    *(
+        "missing",
+        "map",
+        "failed",
+        "recode",
+        "weight_kind",
+        "encoding",
+        "step",
+        "population",
+        "round",
+    ),
 )
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEANS = {"true": "1", "false": "0"}
@@ -226,10 +236,13 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     if frame.is_empty():
         raise InputError(f"{', '.join(p.name for p in parts)}: there are no labels in it.")
     kind = kinds.pop()
+    for flag, column in (("--step", options.step), ("--population", options.population)):
+        if column and column not in frame.columns:
+            raise UsageError(f"{flag}: there is no column {column!r}.")
     frame, scale, off_scale = _classified(frame, parts, options, notices)
     if kind == "labels":
         frame = _weighed(frame, parts, options)
-        frame = _without_duplicates(frame, parts, notices)
+        frame = _without_duplicates(frame, parts, options.step, notices)
         frame, clusters_declared = _clustered(frame, parts, notices)
     else:
         clusters_declared = False
@@ -355,6 +368,12 @@ def number_form(text: str) -> str | None:
     return repr(value)
 
 
+def _rounded(text: str) -> str:
+    """A fractional number as the nearest whole one (halves to even), anything else as it is."""
+    form = number_form(text)
+    return text if form is None or "." not in form else str(round(float(form)))
+
+
 def class_order(classes: Iterable[str]) -> list[str]:
     """Classes in the order they are shown without a scale: numbers as numbers, then texts."""
 
@@ -393,6 +412,8 @@ def _classified(
         )
     left: list[str] = []
     for text in seen:
+        if options.round and (whole := _rounded(text)) != text:
+            mapped.setdefault(text, whole)
         if text in known:
             to_class[text] = text
         elif text in marks:
@@ -548,6 +569,9 @@ def _raise_unknown(
             f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.'
         )
     example = _short(first["label"][0]).replace("'", "’")
+    fractional = ""
+    if any((f := number_form(t)) is not None and "." in f for t in texts):
+        fractional = "\n  --round                        brings fractional numbers to whole ones"
     on = classes[0]
     _raise_problems(
         problems,
@@ -557,7 +581,7 @@ def _raise_unknown(
         f"  --failed '{example}=unparsed'   the call gave no verdict (or =truncated, =empty, "
         "=grader_refusal, =blocked, =error)\n"
         f"  --missing '{example}'           nobody was asked\n"
-        "  --failed '*=unparsed'          takes whatever is left",
+        "  --failed '*=unparsed'          takes whatever is left" + fractional,
     )
 
 
@@ -637,7 +661,7 @@ _CALL = ("response", "grader", "line", "vote", "phrasing")
 
 
 def _without_duplicates(
-    frame: pl.DataFrame, parts: Sequence[Rows], notices: list[Text]
+    frame: pl.DataFrame, parts: Sequence[Rows], step: str, notices: list[Text]
 ) -> pl.DataFrame:
     """One row a call. The same call twice with one label is a notice; with two labels, an error."""
     blank = frame.filter(pl.col("response").is_null())
@@ -656,7 +680,8 @@ def _without_duplicates(
             for r in blank.head(SHOWN).iter_rows(named=True)
         ]
         _raise_problems(problems, len(blank), "Name the grader in every row.")
-    keys = [c for c in _CALL if frame[c].null_count() < len(frame)]
+    calls = (*_CALL, step) if step else _CALL
+    keys = [c for c in calls if frame[c].null_count() < len(frame)]
     call = pl.struct(keys) if len(keys) > 1 else pl.col(keys[0])
     if frame.select(call.n_unique()).item() == len(frame):
         return frame

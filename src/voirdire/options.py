@@ -52,6 +52,15 @@ class Options:
     collapse_base: int = 20
     weight_kind: str = "design"
     without: tuple[str, ...] = ()
+    panel: tuple[str, ...] = ()
+    step: str = ""
+    standardise: tuple[str, ...] = ()
+    drop: tuple[tuple[str, str], ...] = ()
+    population: str = ""
+    round: bool = False
+    depends_ratio: float = 2.0
+    depends_points: float = 10.0
+    few_clusters: int = 30
     by: tuple[str, ...] = ()
     vote_rule: str = "majority"
     interval: str = "auto"
@@ -91,6 +100,12 @@ class Options:
             raise UsageError(f"--level {self.level} is not a confidence level from 0.5 to below 1.")
         if not 0 < self.collapse_below < 1:
             raise UsageError(f"--collapse-below {self.collapse_below} is not between 0 and 1.")
+        if self.depends_ratio < 1:
+            raise UsageError(f"--depends-ratio {self.depends_ratio} is below 1.")
+        if not 0 <= self.depends_points <= 100:
+            raise UsageError(f"--depends-points {self.depends_points} is not from 0 to 100.")
+        if self.few_clusters < 3:
+            raise UsageError(f"--few-clusters {self.few_clusters} is below 3.")
         if self.collapse_base < 1:
             raise UsageError(f"--collapse-base {self.collapse_base} is below 1.")
         if not 100 <= self.replicates <= 1_000_000:
@@ -272,11 +287,11 @@ def _list_of(names: Iterable[str], parser: Any) -> dict[str, Any]:
 
 _PARSERS: dict[str, Any] = {
     **_list_of(
-        ("graders", "people", "scale", "off_scale", "refusal_like", "without"),
+        ("graders", "people", "scale", "off_scale", "refusal_like", "without", "panel"),
         _names,
     ),
-    **_list_of(("missing", "by"), _texts),
-    **_list_of(("map", "failed"), _pairs),
+    **_list_of(("missing", "by", "standardise"), _texts),
+    **_list_of(("map", "failed", "drop"), _pairs),
     **_list_of(("range", "rate", "derived_from"), _class_sets),
     "recode": _recodes,
     "about": _about,
@@ -293,6 +308,8 @@ _PARSERS: dict[str, Any] = {
             "stratum",
             "line",
             "outcome",
+            "step",
+            "population",
         ),
         _column,
     ),

@@ -10,8 +10,6 @@ from voirdire.checks.base import Check, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.wording import say
 
-FEW = 30
-
 
 def run(evidence: Evidence) -> Iterable[Finding]:
     grid = evidence.whole.grid
@@ -20,7 +18,8 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     labelled = (grid.codes >= 0).any(axis=1)
     clusters = len(np.unique(grid.cluster[labelled]))
     what = "clusters" if evidence.clusters_declared else "responses (each its own cluster)"
-    if clusters < FEW:
+    few_from = evidence.whole.options.few_clusters
+    if clusters < few_from:
         few = " No interval is given below 3." if clusters < 3 else ""
         yield Finding(
             code="few_clusters",
@@ -35,7 +34,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
                 what=what,
                 few=few,
             ),
-            weight=float(FEW - clusters),
+            weight=float(few_from - clusters),
             next_step=("Read the intervals as too short, and add clusters rather than responses.",),
         )
     else:

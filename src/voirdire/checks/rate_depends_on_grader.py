@@ -8,12 +8,11 @@ from voirdire.checks.base import Check, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.wording import Name, Text, percent, points, say, times
 
-RATIO = 2.0
-POINTS = 0.10
-
 
 def run(evidence: Evidence) -> Iterable[Finding]:
     estimates = evidence.estimates
+    most_fold = evidence.whole.options.depends_ratio
+    most_apart = evidence.whole.options.depends_points / 100
     for rate in evidence.whole.rates:
         ratio = estimates.get("rate_max_over_min", class_=rate.name)
         wide = estimates.get("rate_range", class_=rate.name)
@@ -46,10 +45,10 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             if at_zero:
                 word = "grader" if at_zero == 1 else "graders"
                 fold = f"at least {fold}, with {at_zero} {word} at zero"
-        moved = (ratio.number is not None and ratio.number > RATIO) or wide.number > POINTS
-        moved = moved or bool(at_zero)
-        if at_zero and wide.number <= POINTS and (ratio.number is None or ratio.number <= RATIO):
-            moved = wide.number > 0
+        moved = wide.number > most_apart or (ratio.number is not None and ratio.number > most_fold)
+        # Beside a rate of zero every ratio is infinite; it counts once the others' labels are many.
+        most = (high.number or 0.0) * (high.n or 0.0)
+        moved = moved or (at_zero > 0 and most >= evidence.whole.options.collapse_base)
         sentence = say(
             "On the same responses {rate} is {low} under {low_grader} and {high} under {high_grader}"
             + (": {fold}, {range} apart." if fold else ": {range} apart."),

@@ -79,6 +79,7 @@ _SCALE = "Scale and label clean-up"
 _RATES = "Rates and the collapse rule"
 _SLICES = "Slices and votes"
 _INTERVALS = "Intervals"
+_CHECKS = "Thresholds of checks"
 _FILES = "Reading"
 
 READING: tuple[Flag, ...] = (
@@ -112,7 +113,18 @@ READING: tuple[Flag, ...] = (
         metavar="design|frequency",
     ),
     Flag(name="stratum", help="The stratum that the response was drawn from.", panel=_COLUMNS),
+    Flag(
+        name="population",
+        help="How many responses the stratum holds in all, for the finite population correction.",
+        panel=_COLUMNS,
+    ),
     Flag(name="line", help="The line of a checklist (long).", panel=_COLUMNS),
+    Flag(
+        name="step",
+        help="The step of a decision path after labelling; steps come in order of first appearance, "
+        "and a response without a row at a step keeps its label.",
+        panel=_COLUMNS,
+    ),
     Flag(name="outcome", help="How the grading call ended.", panel=_COLUMNS),
     Flag(
         name="graders",
@@ -211,6 +223,12 @@ READING: tuple[Flag, ...] = (
         metavar="COLUMN:OLD=NEW",
     ),
     Flag(
+        name="round",
+        help="Bring fractional numbers to whole ones.",
+        panel=_SCALE,
+        form=Form.SWITCH,
+    ),
+    Flag(
         name="encoding",
         help="The encoding of text files. Default: UTF-8.",
         panel=_FILES,
@@ -263,6 +281,29 @@ AUDITING: tuple[Flag, ...] = (
         metavar="A,B",
     ),
     Flag(
+        name="panel",
+        help="Who forms the panel of the consensus; nobody is scored by a panel with itself in it. "
+        "Default: all graders.",
+        panel=_SLICES,
+        form=Form.LIST,
+        metavar="A,B",
+    ),
+    Flag(
+        name="standardise",
+        help="Show rates at an equal mix of this tag's values; inside slices, at the mix of the "
+        "whole. Repeatable.",
+        panel=_SLICES,
+        form=Form.REPEATED,
+        metavar="TAG",
+    ),
+    Flag(
+        name="drop",
+        help="Show rates and their spread without one value of a tag. Repeatable.",
+        panel=_SLICES,
+        form=Form.REPEATED,
+        metavar="TAG=VALUE",
+    ),
+    Flag(
         name="by",
         help="Repeat the audit for each value of this tag; a+b crosses two, label:GRADER slices "
         "by that grader's label. Repeatable.",
@@ -275,6 +316,27 @@ AUDITING: tuple[Flag, ...] = (
         help="How votes make a label: majority (the default; no majority is no label) or first.",
         panel=_SLICES,
         metavar="majority|first",
+    ),
+    Flag(
+        name="depends_ratio",
+        help="A rate depends on the grader above this ratio of highest to lowest. Default: 2.",
+        panel=_CHECKS,
+        form=Form.NUMBER,
+        metavar="RATIO",
+    ),
+    Flag(
+        name="depends_points",
+        help="… or above this range in percentage points. Default: 10.",
+        panel=_CHECKS,
+        form=Form.NUMBER,
+        metavar="POINTS",
+    ),
+    Flag(
+        name="few_clusters",
+        help="Fewer clusters than this are few. Default: 30.",
+        panel=_CHECKS,
+        form=Form.WHOLE,
+        metavar="N",
     ),
     Flag(
         name="interval",
