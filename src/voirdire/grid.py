@@ -118,6 +118,19 @@ class Grid:
             steps=tuple((name, codes[keep]) for name, codes in self.steps),
         )
 
+    def under(self, rule: str) -> Grid:
+        """The same calls with one label made of the votes by another rule (majority or first)."""
+        if self.votes is None:
+            return self
+        votes = self.votes
+        size = self.codes.size
+        codes = np.full(size, NO_LABEL, dtype=np.int16)
+        outcomes = np.full(size, NOT_THERE, dtype=np.int8)
+        place = votes.row * len(self.graders) + votes.grader
+        _vote(rule, len(self.classes), place, votes.code, votes.outcome, codes, outcomes)
+        shape = self.codes.shape
+        return replaced(self, codes=codes.reshape(shape), outcomes=outcomes.reshape(shape))
+
     def votes_by_outcome(self) -> Array:
         """Calls by outcome over all votes, graders × outcomes."""
         assert self.votes is not None
@@ -227,7 +240,15 @@ def _one_label(
         return codes, outcomes, None
     frame = labels.frame if rows is None else labels.frame[rows]
     order = _vote_order(frame, place)
-    _vote(labels, place[order], label[order], outcome[order], codes, outcomes)
+    _vote(
+        labels.options.vote_rule,
+        len(labels.classes),
+        place[order],
+        label[order],
+        outcome[order],
+        codes,
+        outcomes,
+    )
     return codes, outcomes, order
 
 
@@ -270,9 +291,9 @@ def _vote_order(frame: pl.DataFrame, place: Array) -> Array:
 
 
 def _vote(
-    labels: Labels, at: Array, label: Array, outcome: Array, codes: Array, outcomes: Array
+    rule: str, k: int, at: Array, label: Array, outcome: Array, codes: Array, outcomes: Array
 ) -> None:
-    """Make one label of several votes, in place; the votes come in order.
+    """Make one label of several votes, in place; the votes come in order, ``k`` is the number of classes.
 
     ``majority``: the class of more than half of the calls that were made, else none, so that an
     unread vote never helps one side. ``first``: the first readable vote.
@@ -281,12 +302,11 @@ def _vote(
     outcomes[at[start]] = outcome[start]  # the first call stands for an unread response
     readable = label >= 0
     r_at, r_label = at[readable], label[readable]
-    if labels.options.vote_rule == "first":
+    if rule == "first":
         begin = np.flatnonzero(np.r_[True, r_at[1:] != r_at[:-1]]) if len(r_at) else r_at
         codes[r_at[begin]] = r_label[begin]
         outcomes[r_at[begin]] = LABEL
         return
-    k = len(labels.classes)
     cell, count = np.unique(r_at * k + r_label, return_counts=True)
     asked = np.bincount(at[outcome != MISSING_CODE], minlength=len(codes))
     holder = cell // k

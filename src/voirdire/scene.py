@@ -121,6 +121,10 @@ class Scene:
     def flagging(self, flagged: Sequence[str]) -> Scene:
         return replaced(self, flagged=tuple(flagged))
 
+    def of_grid(self, grid: Grid) -> Scene:
+        """The same scene on another grid (another vote rule, a part of the responses)."""
+        return replaced(self, grid=grid, memory={})
+
     def labels_tally(self, grader: str) -> Tally:
         """How often the grader gives each class: shape ``(k,)``."""
         return self._remembered(("labels", grader), lambda: self._count_one(grader))
