@@ -10,7 +10,7 @@ variation*: the shares of the truth differ between clusters (Dirichlet, correlat
 and so does what each grader draws instead of the truth. *With gold*, gold is the truth. For power, the
 first grader loses its labels of the rarest class to the middle one with probability 1 − ``ratio``.
 
-    python benchmarks/false_alarms.py                 # the tables of docs/collapse-rule.md
+    python benchmarks/false_alarms.py                 # the tables of docs/collapse-rule.md; some minutes
     python benchmarks/false_alarms.py --panels 40     # a quick look
 
 The same seed gives the same tables on any machine; the number of processes does not matter.

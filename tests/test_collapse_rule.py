@@ -19,8 +19,14 @@ from scipy import stats as scipy_stats
 
 import voirdire as vd
 from voirdire import intervals
+from voirdire.auditing import scenes
+from voirdire.checks import class_collapse
+from voirdire.checks.base import Evidence
 from voirdire.corroboration import holm
 from voirdire.finding import Finding, State, Strength
+from voirdire.inference import Settings, estimates
+from voirdire.scene import Estimates
+from voirdire.stats import collapse
 
 SCALE = ("low", "mid", "high")
 N = 300
@@ -280,9 +286,7 @@ def test_a_collapse_that_the_test_does_not_reject_is_likely():
 def test_all_of_the_class_in_few_clusters_is_not_certain():
     labels = {"A": column(5), "B": column(60), "C": column(60)}
     # The 60 responses stand in two clusters of 30.
-    audit = vd.audit(
-        vd.read(frame_of(labels, clusters=[i // 30 for i in range(N)]), scale=SCALE)
-    )
+    audit = vd.audit(vd.read(frame_of(labels, clusters=[i // 30 for i in range(N)]), scale=SCALE))
     (finding,) = of(audit, state=State.FOUND)
     assert finding.strength is Strength.LIKELY
     assert {f.strength for f in of(planted({"A": 5, "B": 60, "C": 60}), state=State.FOUND)} == {
@@ -290,9 +294,7 @@ def test_all_of_the_class_in_few_clusters_is_not_certain():
     }
 
 
-def contrast_p(
-    own: Sequence[int], other: Sequence[int], below: float = 1 / 3
-) -> float:
+def contrast_p(own: Sequence[int], other: Sequence[int], below: float = 1 / 3) -> float:
     """P of a t below own/threshold − other, summed over clusters, with its with-replacement variance."""
     differences = [a / below - b for a, b in zip(own, other, strict=True)]
     c = len(differences)
@@ -307,9 +309,7 @@ def test_the_p_of_a_ratio_is_that_of_the_cluster_robust_test_against_gold():
     random = np.random.default_rng(3)
     clusters = [i // 6 for i in range(N)]
     gold = [SCALE[k] for k in random.choice(3, N, p=[0.4, 0.3, 0.3])]
-    mine = [
-        "mid" if label == "high" and random.random() < 0.8 else label for label in gold
-    ]
+    mine = ["mid" if label == "high" and random.random() < 0.8 else label for label in gold]
     frame = frame_of({"A": mine, "gold": gold}, clusters=clusters)
     audit = vd.audit(vd.read(frame, scale=SCALE, cluster="cluster"))
     (finding,) = of(audit, state=State.FOUND)
@@ -318,13 +318,9 @@ def test_the_p_of_a_ratio_is_that_of_the_cluster_robust_test_against_gold():
     other = [sum(gold[i] == "high" for i in range(N) if clusters[i] == c) for c in range(50)]
     assert ratio.p == pytest.approx(contrast_p(own, other), rel=1e-9)
     # Its interval is the delete-one-cluster jackknife with t(49) on the log.
-    left = [
-        math.log((sum(own) - a) / (sum(other) - b)) for a, b in zip(own, other, strict=True)
-    ]
+    left = [math.log((sum(own) - a) / (sum(other) - b)) for a, b in zip(own, other, strict=True)]
     mean = sum(left) / 50
-    half = scipy_stats.t.ppf(0.975, 49) * math.sqrt(
-        49 / 50 * sum((x - mean) ** 2 for x in left)
-    )
+    half = scipy_stats.t.ppf(0.975, 49) * math.sqrt(49 / 50 * sum((x - mean) ** 2 for x in left))
     centre = math.log(sum(own) / sum(other))
     assert ratio.interval is not None
     assert ratio.interval.method == "jackknife_t"
@@ -536,7 +532,9 @@ def sliced_labels() -> dict[str, list[str]]:
 
 
 def test_a_collapse_inside_a_named_part_is_found_where_the_pool_hides_it():
-    audit = vd.audit(vd.read(frame_of(sliced_labels(), tags={"part": PART}), scale=SCALE, by="part"))
+    audit = vd.audit(
+        vd.read(frame_of(sliced_labels(), tags={"part": PART}), scale=SCALE, by="part")
+    )
     assert found(audit) == set()
     (finding,) = of(audit, "hidden_in_pool")
     assert (finding.grader, finding.class_, finding.slice) == ("A", "high", "part=x")
@@ -706,9 +704,7 @@ def test_on_random_panels_states_and_strengths_are_those_of_a_loop_over_the_issu
             about={g: {"family": f} for g, f in family.items()},
         )
     )
-    told = {
-        (f.grader, f.class_): (str(f.state), str(f.strength)) for f in of(audit) if f.grader
-    }
+    told = {(f.grader, f.class_): (str(f.state), str(f.strength)) for f in of(audit) if f.grader}
     assert told == rule_by_loop(labels, clusters, gold=gold, family=family)
 
 
@@ -726,14 +722,14 @@ def test_the_random_panels_reach_every_strength():
 GRADERS, CLUSTERS, SIZE = 8, 100, 9
 MIXES = {
     "common": (0.55, 0.30, 0.15),
-    "two rare": (0.93, 0.05, 0.02),
-    "rare": (0.70, 0.28, 0.02),
-    "at the base": (0.80, 0.18, 0.02),
+    "worst": (0.97, 0.02, 0.01),  # high is given about 16 times
+    "at the base": (0.94, 0.04, 0.02),  # about 22 times
+    "rare": (0.70, 0.28, 0.02),  # about 30 times
 }
 CONFUSION = np.array([[0.96, 0.03, 0.01], [0.06, 0.90, 0.04], [0.05, 0.25, 0.70]])
-# 1: one draw a response. 4 (of 9): draws of a grader in a cluster lean the same way, by a Dirichlet
-# with this concentration; every grader leans by its own luck.
-LEAN = 4.0
+# Where graders lean, the draws of one grader in one cluster share a Dirichlet draw of this
+# concentration around the confusion: every grader is the same, and leans by its own luck.
+LEAN = 2.0
 
 
 def truth_of(random: np.random.Generator, mix: Sequence[float], effect: str) -> np.ndarray:
@@ -786,11 +782,18 @@ def expected_alarms(truth: np.ndarray, effect: str) -> float:
     for class_ in range(3):
         pmf = count_distribution(truth, class_, effect)
         at_least = np.append(pmf[::-1].cumsum()[::-1], 0.0)
-        for x, p in enumerate(pmf):
-            need = max(20, 3 * x + 1)
-            tail = float(at_least[need]) if need < len(at_least) else 0.0
-            expected += GRADERS * p * float(scipy_stats.binom.sf(1, GRADERS - 1, min(tail, 1.0)))
+        need = np.maximum(20, 3 * np.arange(len(pmf)) + 1)
+        tail = np.minimum(at_least[np.minimum(need, len(pmf))], 1.0)
+        expected += GRADERS * float(pmf @ scipy_stats.binom.sf(1, GRADERS - 1, tail))
     return expected
+
+
+def judged(labels: vd.Labels) -> list[Finding]:
+    """The findings of the rule alone, without the intervals and the rest of an audit."""
+    scene, _ = scenes(labels)
+    made = estimates(collapse.FAMILY.parts(scene), Settings(), with_intervals=False)
+    evidence = Evidence(whole=scene, slices=(), estimates=Estimates(made), clusters_declared=True)
+    return [f for f in class_collapse.CHECK.run(evidence) if f.state is State.FOUND]
 
 
 def alarms_by_count(labels: np.ndarray) -> set[tuple[str, str]]:
@@ -826,14 +829,101 @@ def test_eight_equal_graders_raise_no_more_alarms_than_their_counts_make_by_chan
         expected += by_chance
         columns = {f"g{g}": [SCALE[k] for k in labels[g].ravel()] for g in range(GRADERS)}
         clusters = np.repeat(np.arange(CLUSTERS), SIZE).tolist()
-        audit = vd.audit(
-            vd.read(frame_of(columns, clusters=clusters), scale=SCALE, cluster="cluster")
-        )
-        assert found(audit) == alarms_by_count(labels)
-        alarms += len(found(audit))
-        certain += sum(f.strength is Strength.CERTAIN for f in of(audit, state=State.FOUND))
+        read = vd.read(frame_of(columns, clusters=clusters), scale=SCALE, cluster="cluster")
+        findings = [f for f in judged(read) if f.code == "class_collapse"]
+        told = {(f.grader, f.class_) for f in findings}
+        assert told == alarms_by_count(labels)
+        if panel % 50 == 0:
+            assert found(vd.audit(read)) == told
+        alarms += len(findings)
+        certain += sum(f.strength is Strength.CERTAIN for f in findings)
     # Up to 8 alarms come together on a class: the variance of a panel's number is at most 8 × its mean.
     assert abs(alarms - expected) < 4 * math.sqrt(GRADERS * expected) + 1
     # No grader is collapsed: each panel may have a certain finding in at most 5 % of all cases.
     assert certain <= scipy_stats.binom.ppf(0.999, 200, 0.05)
     print(f"{effect}: {alarms} alarms in 200 panels, {expected:.2f} expected, {certain} certain")
+
+
+# --- known to be wrong ----------------------------------------------------------------------------------
+
+
+@pytest.mark.xfail(reason="the Wald test knows no variance of a count of zero")
+def test_certain_does_not_rest_on_a_p_far_below_that_of_the_counts():
+    # 0 beside 20: under a third the exact chance is (3/4)^20 = 0.0032, and the t-test says 2e-6.
+    (finding,) = of(planted({"A": 0, "gold": 20}), state=State.FOUND)
+    p = next(e.p for e in finding.evidence if e.statistic == "collapse_ratio")
+    assert p is not None
+    assert p >= 0.75**20
+
+
+@pytest.mark.xfail(reason="the base is held against weighted counts")
+def test_the_base_counts_labels_and_not_their_weights():
+    labels = {"A": column(0), "B": column(5), "C": column(5)}
+    weights = [10.0] * 5 + [1.0] * (N - 5)
+    frame = frame_of(labels, tags={"w": weights})
+    audit = vd.audit(vd.read(frame, scale=SCALE, weight="w"))
+    assert found(audit) == set()
+
+
+@pytest.mark.xfail(reason="relations go one step only")
+@pytest.mark.parametrize(
+    "made_from", [["M=g", "K=g"], ["M=g", "K=M"]], ids=["of one grader", "in a chain"]
+)
+def test_graders_that_come_from_the_same_one_corroborate_once(made_from):
+    low = "g" if made_from[1] == "K=g" else "M"
+    counts = {"A": 5, "g": 60, "M": 60, "K": 60} | {low: 14}
+    assert found(planted(counts, derived_from=made_from)) == set()
+
+
+@pytest.mark.xfail(reason="hidden_in_pool does not know what the pool told as a mirror image")
+def test_the_mirror_image_of_what_the_pool_shows_is_not_hidden_in_it():
+    labels = {
+        "A": column(20, class_="yes", rest="no"),
+        "B": column(280, class_="yes", rest="no"),
+    }
+    frame = frame_of(labels, tags={"part": ["x", "y"] * (N // 2)})
+    audit = vd.audit(vd.read(frame, scale="no,yes", by="part"))
+    # B gives no 20 times where A gives it 280 times, in the pool as in its parts.
+    assert not [f for f in of(audit, "hidden_in_pool") if f.grader == "B"]
+
+
+@pytest.mark.xfail(reason="what a grader does in the pool is not looked up")
+def test_hidden_in_pool_does_not_say_that_a_grader_gives_a_class_that_it_never_gives():
+    others = ["low", "low", "mid", "mid"] * 75
+    mine = ["mid"] * 100 + ["failed"] * 200
+    labels = {"A": mine, "B": others, "C": others}
+    frame = frame_of(labels, tags={"part": PART})
+    audit = vd.audit(vd.read(frame, scale=SCALE, failed=["failed=error"], by="part"))
+    assert not any("often enough" in sentence(f) for f in of(audit, "hidden_in_pool", grader="A"))
+
+
+@pytest.mark.xfail(reason="the words are fixed")
+def test_graders_without_a_common_response_are_not_said_to_have_labelled_the_same():
+    labels = {"A": [*column(10, n=100), *[None] * 200], "B": [*[None] * 100, *column(150, n=200)]}
+    audit = vd.audit(vd.read(frame_of(labels), scale=SCALE))
+    told = of(audit, "rate_depends_on_grader")
+    assert told
+    assert not any("same responses" in sentence(f) for f in told)
+
+
+@pytest.mark.xfail(reason="one grader's many labels are called too rare")
+def test_a_class_of_which_one_grader_gives_200_is_not_called_too_rare():
+    audit = planted({"A": 2, "B": 200, "C": 3})
+    assert not any("too rare" in sentence(f) for f in of(audit, class_="high"))
+
+
+@pytest.mark.xfail(reason="whatever is not on the neighbour is called a scatter")
+def test_labels_that_all_go_to_one_far_class_are_no_scatter():
+    labels = {"A": column(5, rest="low"), "gold": column(60, rest="low")}
+    (finding,) = of(vd.audit(vd.read(frame_of(labels), scale=SCALE)), state=State.FOUND)
+    assert "55 to low" in sentence(finding)
+    assert "scatter" not in sentence(finding)
+
+
+@pytest.mark.xfail(reason="clear does not look at the interval")
+def test_a_class_is_not_clear_where_the_interval_reaches_far_below_the_threshold():
+    # Three clusters: the ratio is 0.5 with an interval from below 0.05 to above 5.
+    labels = {"A": ["no", "no", "no", "yes"] * 25, "B": ["no"] * 50 + ["yes"] * 50}
+    frame = frame_of(labels, clusters=[i // 34 for i in range(100)])
+    audit = vd.audit(vd.read(frame, scale="no,yes", cluster="cluster"))
+    assert not [f for f in of(audit) if f.state is State.CLEAR]

@@ -135,8 +135,11 @@ def test_an_unprinted_cell_is_undefined_and_never_zero(corpora, corpus):
         for class_, count in zip(P["classes"], P["counts"][corpus][grader], strict=True):
             if count is None:
                 undefined(
-                    corpora[corpus], "label_count", "the count is not printed",
-                    grader=grader, **{"class": class_},
+                    corpora[corpus],
+                    "label_count",
+                    "the count is not printed",
+                    grader=grader,
+                    **{"class": class_},
                 )
                 one = row(corpora[corpus], "label_share", grader=grader, **{"class": class_})
                 assert one["value"] is None
@@ -161,9 +164,7 @@ def check_dispersion(found: vd.Audit, rate: str, printed: dict[str, Any]) -> Non
     for statistic, name, factor in DISPERSION:
         value = row(found, statistic, **key)["value"]
         assert factor * value == pytest.approx(printed[name], abs=0.05 + 1e-9), statistic
-    low, high = (
-        row(found, f"rate_leave_one_out_{end}", **key)["value"] for end in ("low", "high")
-    )
+    low, high = (row(found, f"rate_leave_one_out_{end}", **key)["value"] for end in ("low", "high"))
     assert (low, high) == pytest.approx(tuple(printed["leave_one_out"]), abs=0.05 + 1e-9)
 
 
@@ -224,9 +225,7 @@ def test_the_sentence_of_the_spread_reads_at_least_and_one_grader_at_zero(corpor
 
 
 def test_table_14_on_corpus_a_with_the_held_out_graders(tmp_path):
-    found = audit(
-        tmp_path, table("A", [*ROSTER, *LARGE_HELD_OUT]), without=DENSE
-    )
+    found = audit(tmp_path, table("A", [*ROSTER, *LARGE_HELD_OUT]), without=DENSE)
     printed = P["table14_spreads"]
     for other, name in (("", "A_all"), (f"without:{'+'.join(DENSE)}", "A_without_dense_small")):
         key = {"class": "compliance", "other": other}
@@ -302,9 +301,7 @@ def test_any_threshold_between_0_314_and_0_409_gives_the_printed_flags(
 
 
 def test_zero_counts_have_a_ratio_of_zero_with_an_upper_limit(corpora):
-    found = row(
-        corpora["B"], "collapse_ratio", grader="Llama-3.1-8B", **{"class": "compliance"}
-    )
+    found = row(corpora["B"], "collapse_ratio", grader="Llama-3.1-8B", **{"class": "compliance"})
     assert found["other"] == "gpt-oss-20b"
     assert (found["value"], found["low"]) == (0, 0)
     # 0 beside 164: the exact upper limit of the share, 1 − 0.025^(1/164), as a ratio.
@@ -436,3 +433,12 @@ def test_dispersion_follows_its_conventions_in_words(tmp_path, counts):
             assert one["reason"] != NOT_PRINTED
         else:
             assert one["value"] == pytest.approx(expected, abs=1e-12), statistic
+
+
+@pytest.mark.xfail(reason="any unprinted count in the table is given as the reason")
+def test_a_ratio_to_a_rate_of_zero_is_not_blamed_on_counts_it_does_not_need(tmp_path):
+    # With Mistral-7B two graders are at zero compliance on B: 2nd/2nd divides by zero.
+    found = audit(tmp_path, table("B", [*ROSTER, MISTRAL]))
+    one = row(found, "rate_second_over_second", other="", **{"class": "compliance"})
+    assert one["value"] is None
+    assert "zero" in one["reason"]

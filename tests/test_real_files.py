@@ -552,13 +552,13 @@ def test_a_panel_of_eight_alike_graders_is_not_flagged() -> None:
 
 
 def test_one_grader_that_loses_a_class_among_eight_is_the_one_that_is_flagged() -> None:
-    labels = _panel(7)
+    labels = _panel(7, responses=600)
     frame = labels.frame.with_columns(pl.col("label", "grader").cast(pl.String))
     planted = frame.with_columns(
         pl.when(
             (pl.col("grader") == "g3")
             & (pl.col("label") == "compliance")
-            & (pl.col("response").hash(seed=1) % 10 != 0)
+            & (pl.col("response").str.slice(1).cast(pl.Int64) % 100 >= 5)
         )
         .then(pl.lit("evasion"))
         .otherwise("label")

@@ -35,7 +35,12 @@ WEIGHTS = ("unweighted", "linear", "quadratic")
 
 # Quantities as ``two:`` or ``many:`` (raters), then the path in ``expected``.
 COVERED = [
-    *(f"two:by_weights.{w}.{c}.{f}" for w in WEIGHTS for c in ("ac", "bp", "conger") for f in ("coeff", "pa", "pe")),
+    *(
+        f"two:by_weights.{w}.{c}.{f}"
+        for w in WEIGHTS
+        for c in ("ac", "bp", "conger")
+        for f in ("coeff", "pa", "pe")
+    ),
     *(f"two:by_weights.{w}.percent.{f}" for w in WEIGHTS for f in ("pa", "coeff")),
     *(f"two:cohen.{w}.kappa" for w in WEIGHTS),
     "two:cohen_se_irrCAC_table.coeff",  # kappa once more
@@ -145,7 +150,9 @@ def audited(case: dict[str, Any]) -> pl.DataFrame:
 
 
 def value(results: pl.DataFrame, statistic: str, **keys: str) -> float:
-    row = results.filter(pl.col("statistic") == statistic, *(pl.col(k) == v for k, v in keys.items()))
+    row = results.filter(
+        pl.col("statistic") == statistic, *(pl.col(k) == v for k, v in keys.items())
+    )
     assert len(row) == 1, f"{statistic} {keys}: {len(row)} rows"
     assert row["reason"].item() in (None, ""), row["reason"].item()
     return float(row["value"].item())
@@ -284,7 +291,9 @@ def test_an_audit_gives_the_coefficients_of_the_tools(case):
     for class_ in classes:
         both = sum(x == class_ and y == class_ for x, y in zip(a, b, strict=True))
         given = a.count(class_) + b.count(class_)
-        row = results.filter(statistic="class_agreement", **keys).filter(pl.col("class") == str(class_))
+        row = results.filter(statistic="class_agreement", **keys).filter(
+            pl.col("class") == str(class_)
+        )
         if given == 0:
             assert row["value"].item() is None
             assert row["reason"].item() == "neither gives the class"

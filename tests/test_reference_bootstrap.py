@@ -134,10 +134,10 @@ def test_strata_keep_their_sizes_in_each_replicate(branch):
     for s, size in sizes.items():
         assert (totals[:, s] == size).all()
     # The strata are drawn apart from each other: the last cell's two largest parts do not move together.
-    apart = np.column_stack(
-        [rows[:, 3] * (stratum == 0), rows[:, 3] * (stratum == 2)]
+    apart = np.column_stack([rows[:, 3] * (stratum == 0), rows[:, 3] * (stratum == 2)])
+    both = drawn(
+        of_rows(apart[apart.any(axis=1)], stratum=stratum[apart.any(axis=1)]), replicates=4000
     )
-    both = drawn(of_rows(apart[apart.any(axis=1)], stratum=stratum[apart.any(axis=1)]), replicates=4000)
     correlation = float(np.corrcoef(both.T)[0, 1])
     assert abs(correlation) < 4 / math.sqrt(4000)
 

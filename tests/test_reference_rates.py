@@ -34,7 +34,9 @@ OF: dict[str, Callable[[dict[str, int]], tuple[int, int]]] = {
     "npv": lambda t: (t["tn"], t["tn"] + t["fn"]),
 }
 
-COVERED = [f"rates:{rate}.{what}" for rate in OF for what in ("estimate", "wilson", "clopper_pearson")]
+COVERED = [
+    f"rates:{rate}.{what}" for rate in OF for what in ("estimate", "wilson", "clopper_pearson")
+]
 NEXT = "next issue"
 NOT_COVERED_YET = {
     "rates:*.note": "no quantity: says that the rate is 0/0",
@@ -220,7 +222,9 @@ def test_there_are_edges_at_none_and_at_all():
 def test_with_fewer_than_five_events_or_non_events_the_interval_is_exact(x):
     row = one_grader(x, 100)
     assert row["method"] == "clopper_pearson"
-    assert (row["low"], row["high"]) == pytest.approx(clopper_pearson_by_bisection(x, 100), abs=1e-9)
+    assert (row["low"], row["high"]) == pytest.approx(
+        clopper_pearson_by_bisection(x, 100), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("x", [5, 50, 95])
@@ -244,8 +248,7 @@ def test_counts_alone_give_wilson(tmp_path):
     table.write_text("grader,no,yes,total\na,5,45,50\nb,42,8,50\n", encoding="utf-8")
     results = vd.audit(vd.read(table, layout="counts", scale="no,yes")).results
     rates = {
-        r["grader"]: r
-        for r in results.filter(pl.col("statistic") == "rate").iter_rows(named=True)
+        r["grader"]: r for r in results.filter(pl.col("statistic") == "rate").iter_rows(named=True)
     }
     for grader, x in (("a", 45), ("b", 8)):
         assert rates[grader]["method"] == "wilson"

@@ -289,10 +289,13 @@ def scenes(labels: Labels) -> tuple[Scene, list[Scene]]:
     gold = gold_name(labels.grader_names, options)
     asked = [_crossed(labels, by) for by in options.by]
     explored = _explored(labels, [t for by in asked for t in by])
+    held = _swung(labels)
     everything: Grid | None = None
     counts: Counts | None = None
     if labels.kind == "labels":
-        everything = grid(labels, tags=[*dict.fromkeys([t for by in asked for t in by] + explored)])
+        tags = [*dict.fromkeys([*(t for by in asked for t in by), *explored, *held])]
+        everything = grid(labels, tags=tags)
+        _check_dropped(everything, options)
     else:
         counts = _counts(labels, labels.frame)
     whole = Scene(
@@ -306,6 +309,7 @@ def scenes(labels: Labels) -> tuple[Scene, list[Scene]]:
         reference=options.reference,
         rates=rates_of(labels, options),
         options=options,
+        mixes={} if everything is None else {t: _mix(everything, t) for t in options.standardise},
     )
     slices: list[Scene] = []
     for tags in asked:
@@ -333,6 +337,46 @@ def _crossed(labels: Labels, by: str) -> list[str]:
                 "or label:GRADER."
             )
     return parts
+
+
+def _swung(labels: Labels) -> list[str]:
+    """The tags of ``--standardise`` and ``--drop``; raises :class:`UsageError` for one not there."""
+    options = labels.options
+    asked = [("--standardise", t, t) for t in options.standardise]
+    asked += [("--drop", tag, f"{tag}={value}") for tag, value in options.drop]
+    names = [t.name for t in labels.tags]
+    for flag, tag, given in asked:
+        if labels.kind == "counts":
+            raise UsageError(f"{flag} {given}: a table of counts has no responses to take by tag.")
+        is_label = tag.startswith("label:") and tag.removeprefix("label:") in labels.grader_names
+        if tag not in names and not is_label:
+            raise UsageError(
+                f"{flag} {given}: there is no tag {tag!r}. Tags: {', '.join(names) or 'none'}; "
+                "or label:GRADER."
+            )
+    return [tag for _, tag, _ in asked]
+
+
+def _check_dropped(everything: Grid, options: Options) -> None:
+    for tag, value in options.drop:
+        values = everything.tags[tag][0]
+        if value not in values:
+            shown = ", ".join(values[:20]) + (", …" if len(values) > 20 else "")
+            raise UsageError(
+                f"--drop {tag}={value}: {tag} has no value {value!r}. Values: {shown or 'none'}."
+            )
+
+
+def _mix(everything: Grid, tag: str) -> dict[str, float]:
+    """The shares of responses by value of a tag, with their weights; of calls for a grader's tag."""
+    values, codes = everything.tags[tag]
+    weights = np.ones(len(codes)) if everything.weights is None else everything.weights
+    if codes.ndim == 2:
+        weights, codes = np.repeat(weights, codes.shape[1]), codes.reshape(-1)
+    known = codes >= 0
+    amounts = np.bincount(codes[known], weights=weights[known], minlength=len(values))
+    total = float(amounts.sum())
+    return {v: float(a) / total for v, a in zip(values, amounts, strict=True)} if total else {}
 
 
 def _explored(labels: Labels, asked: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from functools import cached_property
@@ -63,7 +63,9 @@ class Scene:
     """What a family looks at: one slice of the labels (or counts), the graders and the settings.
 
     Just one of ``grid`` and ``counts`` is set. ``panel`` are the graders that form the panel: all
-    but gold. ``exploratory`` slices are looked at by checks only, without intervals.
+    but gold. ``exploratory`` slices are looked at by checks only, without intervals. ``mixes`` holds
+    the whole's shares of responses by value of each tag that rates are standardised to; slices
+    carry it on.
     """
 
     grid: Grid | None
@@ -79,6 +81,7 @@ class Scene:
     slice: str = ""
     exploratory: bool = False
     flagged: tuple[str, ...] = ()
+    mixes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     memory: dict[Any, Any] = field(default_factory=dict)
 
     @property

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Column, Kind, Table, cell
+from voirdire import corroboration
+from voirdire.document import Block, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name, say
+from voirdire.wording import Name, counted, say
 
+MOST_CLASSES, MOST_FIGURES = 12, 3  # beyond these a figure shows nothing any more
 MCC2 = Source(text='"The Missing Compliance Class", Table 2 and Figure 1')
 
 KEPT = Estimand(
@@ -157,8 +160,87 @@ def parts(scene: Scene) -> Iterable[Part]:
             yield Part(tally=tally, asks=tuple(asks), given={"moves": (to, origin), "steps": steps})
 
 
+def shown_classes(scene: Scene, estimates: Estimates) -> list[str]:
+    """The classes whose labels are followed in a figure: the top one, and those that are collapsed."""
+    rule = corroboration.Rule(scene, estimates)
+    collapsed = [
+        class_
+        for class_ in reversed(corroboration.testable_classes(scene))
+        for grader in scene.flagged
+        if (reading := rule.read(grader, class_)) is not None and reading.verdict == "found"
+    ]
+    top = [scene.scale[-1]] if scene.ordered else []
+    return list(dict.fromkeys(top + collapsed))[:MOST_FIGURES]
+
+
+def flow_figures(scene: Scene, estimates: Estimates) -> list[Block]:
+    """Where the labels of gold, else of the reference, go under each other grader (MCC Figure 1)."""
+    made: list[Block] = []
+    if not scene.standards or len(scene.classes) > MOST_CLASSES:
+        return made
+    standard = scene.standards[0]
+    word = "gold" if standard == scene.gold else "reference"
+    for class_ in shown_classes(scene, estimates):
+        others = [c for c in scene.classes if c != class_]
+        rows: list[dict[str, Any]] = []
+        for grader in scene.names:
+            key = {"grader": grader, "other": standard, "class_": class_, "slice": scene.slice}
+            kept, found = estimates.get("kept", **key), estimates.get("found", **key)
+            if kept is None or not kept.n:
+                continue
+            moved = {c: estimates.get("moved", **key, to_class=c) for c in others}
+            rows.append(
+                {
+                    "grader": grader,
+                    "stays": kept.number,
+                    "moved": {c: e.number for c, e in moved.items() if e is not None},
+                    "found": found.number if found is not None else None,
+                    "note": "person" if scene.by_name[grader].person else "",
+                    "flagged": grader in scene.flagged,
+                }
+            )
+        if not rows:
+            continue
+        given = estimates.get("label_count", grader=standard, class_=class_, slice=scene.slice)
+        total = given.number if given is not None else None
+        rows.sort(key=lambda r: r["stays"] / max(r["stays"] + sum(r["moved"].values()), 1e-9))
+        made.append(
+            Figure(
+                name="flow_bands",
+                title=f"Where the {word}’s labels of “{class_}” go under each grader",
+                data={
+                    "class": class_,
+                    "classes": list(scene.scale),
+                    "off_scale": [c for c in scene.classes if c not in scene.scale],
+                    "from": standard,
+                    "total": total,
+                    "rows": rows,
+                },
+                alt=_flows_in_words(class_, rows),
+                caption=say(
+                    "Of the labels of {class_} that {other} gives: those that stay, and those that "
+                    "move to each other class. At the right: labels of {class_} where {other} gave "
+                    "another class. A class collapse is one wide band; scatter is several.",
+                    class_=Name(class_),
+                    other=Name(standard),
+                ),
+            )
+        )
+    return made
+
+
+def _flows_in_words(class_: str, rows: Sequence[dict[str, Any]]) -> tuple[Name]:
+    said = "; ".join(
+        f"{r['grader']} keeps {counted(r['stays'])}"
+        + "".join(f", {counted(n)} go to {c}" for c, n in r["moved"].items() if n)
+        + (f", {counted(r['found'])} found" if r["found"] is not None else "")
+        for r in rows[:12]
+    )
+    return (Name(f"One band a grader for the labels of {class_}: {said}."),)
+
+
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
-    tables: list[Block] = []
+    tables: list[Block] = flow_figures(scene, estimates)
     for standard in scene.standards:
         for class_ in reversed(scene.classes):
             others = [c for c in scene.classes if c != class_]

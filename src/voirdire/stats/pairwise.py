@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Column, Kind, Table, cell
+from voirdire.document import Block, Column, Figure, Kind, Table, cell
 from voirdire.errors import UndefinedWarning
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name, say
+from voirdire.wording import Name, number, say
 
 __all__ = [
     "brennan_prediger",
     "cohen_kappa",
     "gwet_ac",
     "percent_agreement",
+    "scott_pi",
 ]
 
 MOST_GRADERS_FOR_PAIRS = 30
@@ -108,6 +109,78 @@ BP = Estimand(
         text="Brennan and Prediger 1981, Educational and Psychological Measurement 41, p. 693"
     ),
 )
+
+
+def _weighted_kappa(kind: str, formula: str) -> Estimand:
+    return Estimand(
+        name=f"weighted_kappa_{kind}",
+        title=f"Weighted kappa, {kind}",
+        question=f"How far do the two agree beyond chance where {formula}?",
+        describes=Describes.BOTH,
+        keys=("grader", "other"),
+        unit=Unit.COEFFICIENT,
+        scale=Scale.FISHER_Z,
+        needs=("label", "scale"),
+        low=-1,
+        high=1,
+        reading=(
+            "On the ordered classes only; labels off the scale are left out. It hides a collapse onto "
+            "the neighbouring class, which it counts as near agreement."
+        ),
+        moves_with=("how common each class is in the bank", "the number of classes"),
+        undefined_when=ONE_CLASS,
+        source=Source(text="Cohen 1968, Psychological Bulletin 70(4), p. 215"),
+    )
+
+
+KAPPA_LINEAR = _weighted_kappa("linear", "a step on the scale costs the same anywhere")
+KAPPA_QUADRATIC = _weighted_kappa("quadratic", "the cost of a difference grows with its square")
+SCOTT = Estimand(
+    name="scott_pi",
+    title="Scott’s pi",
+    question="How far do the two agree beyond a chance in which both have the mean class shares?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    low=-1,
+    high=1,
+    reading="It sinks where one class is rare, as kappa does.",
+    moves_with=("how common each class is in the bank",),
+    undefined_when=ONE_CLASS,
+    source=Source(text="Scott 1955, Public Opinion Quarterly 19(3), p. 323"),
+)
+AC2 = Estimand(
+    name="gwet_ac2_quadratic",
+    title="Gwet’s AC2, quadratic",
+    question="How far do the two agree on an ordered scale, beyond a chance that skew does not inflate?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    needs=("label", "scale"),
+    low=-1,
+    high=1,
+    reading="On the ordered classes only. It does not sink with a rare class as weighted kappa does.",
+    moves_with=("the number of classes",),
+    undefined_when="fewer than two classes",
+    source=Source(text="Gwet 2014, Handbook of Inter-Rater Reliability, 4th ed., ch. 3"),
+)
+LISTWISE = Estimand(
+    name="cohen_kappa_listwise",
+    title="Cohen’s kappa, listwise",
+    question="How far do the two agree beyond chance on the responses that the whole panel labelled?",
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    low=-1,
+    high=1,
+    reading="Kappas of different pairs can be compared only on the same responses.",
+    moves_with=("how common each class is among the responses that all labelled",),
+    undefined_when=ONE_CLASS,
+    source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+)
 CLASS_AGREEMENT = Estimand(
     name="class_agreement",
     title="Agreement on a class",
@@ -175,6 +248,15 @@ def chance_cohen(cells: Array, weights: Array | None = None) -> Array:
     return np.asarray(np.einsum("...i,ij,...j->...", rows, weights, columns))
 
 
+def chance_scott(cells: Array, weights: Array | None = None) -> Array:
+    """Chance agreement from the mean of both graders' class shares."""
+    share = cells / cells.sum((-2, -1))[..., None, None]
+    mean = (share.sum(-1) + share.sum(-2)) / 2
+    if weights is None:
+        return np.asarray((mean**2).sum(-1))
+    return np.asarray(np.einsum("...i,ij,...j->...", mean, weights, mean))
+
+
 def chance_gwet(cells: Array, weights: Array | None = None) -> Array:
     """Gwet's chance agreement from the mean class shares and the number of classes."""
     k = cells.shape[-1]
@@ -199,7 +281,7 @@ def beyond_chance(agreement: Array, chance: Array) -> Array:
     return np.where(certain, np.nan, (agreement - chance) / np.where(certain, 1, 1 - chance))
 
 
-Chance = Callable[[Array], Array]
+Chance = Callable[..., Array]
 
 
 def _coefficient(chance: Chance) -> Callable[[Array, Given], Array]:
@@ -265,6 +347,54 @@ S_BP = Statistic(
     share=_agreement_parts,
     from_share=_from_agreement(chance_uniform),
 )
+S_SCOTT = Statistic(
+    estimand=SCOTT,
+    solve=_coefficient(chance_scott),
+    n=_n,
+    share=_agreement_parts,
+    from_share=_from_agreement(chance_scott),
+    reason=_no_common_or_one_class,
+)
+
+
+def _on_scale(cells: Array, given: Given) -> Array:
+    return cells[..., : given["size"], : given["size"]]
+
+
+def _weighted(chance: Chance, kind: str) -> Callable[[Array, Given], Array]:
+    def solve(cells: Array, given: Given) -> Array:
+        ordered = _on_scale(cells, given)
+        weights = agreement_weights(ordered.shape[-1], kind)
+        return beyond_chance(observed(ordered, weights), chance(ordered, weights))[..., None]
+
+    return solve
+
+
+def _n_on_scale(cells: Array, given: Given) -> Array:
+    return _n(_on_scale(cells, given), given)
+
+
+S_LINEAR = Statistic(
+    estimand=KAPPA_LINEAR,
+    solve=_weighted(chance_cohen, "linear"),
+    n=_n_on_scale,
+    reason=lambda totals, given: _no_common_or_one_class(_on_scale(totals, given), given),
+)
+S_QUADRATIC = Statistic(
+    estimand=KAPPA_QUADRATIC,
+    solve=_weighted(chance_cohen, "quadratic"),
+    n=_n_on_scale,
+    reason=lambda totals, given: _no_common_or_one_class(_on_scale(totals, given), given),
+)
+S_AC2 = Statistic(estimand=AC2, solve=_weighted(chance_gwet, "quadratic"), n=_n_on_scale)
+S_LISTWISE = Statistic(
+    estimand=LISTWISE,
+    solve=_coefficient(chance_cohen),
+    n=_n,
+    share=_agreement_parts,
+    from_share=_from_agreement(chance_cohen),
+    reason=_no_common_or_one_class,
+)
 S_CLASS = Statistic(
     estimand=CLASS_AGREEMENT,
     solve=_class_agreement,
@@ -306,14 +436,30 @@ def parts(scene: Scene) -> Iterable[Part]:
         yield from _constants(scene, statistic, standard)
     if scene.grid is None:
         return
+    unweighted = (S_AGREEMENT, S_CHANCE, S_KAPPA, S_SCOTT, S_AC1, S_BP)
+    weighted = (S_LINEAR, S_QUADRATIC, S_AC2) if scene.ordered and len(scene.scale) > 2 else ()
+    listwise = _listwise(scene)
     for grader, other in pairs(scene):
         key = (Key(grader=grader, other=other),)
         classes = tuple(Key(grader=grader, other=other, class_=c) for c in scene.classes)
-        asks = (
-            *((s, key) for s in (S_AGREEMENT, S_CHANCE, S_KAPPA, S_AC1, S_BP)),
-            (S_CLASS, classes),
-        )
-        yield Part(tally=scene.pair_tally(grader, other), asks=asks)
+        asks = (*((s, key) for s in (*unweighted, *weighted)), (S_CLASS, classes))
+        given = {"size": len(scene.scale)}
+        yield Part(tally=scene.pair_tally(grader, other), asks=asks, given=given)
+        if listwise is not None and scene.gold != other:
+            yield Part(tally=listwise.pair_tally(grader, other), asks=((S_LISTWISE, key),))
+
+
+def _listwise(scene: Scene) -> Scene | None:
+    """The scene on the responses that the whole panel labelled, where that is fewer than all."""
+    grid = scene.grid
+    if grid is None or not 3 <= len(scene.panel) <= MOST_GRADERS_FOR_PAIRS:
+        return None
+    places = [grid.graders.index(g) for g in scene.panel]
+    there = grid.codes[:, places] >= 0
+    complete = np.asarray(there.all(axis=1))
+    if not complete.any() or np.array_equal(there.any(axis=1), complete):
+        return None
+    return scene.of_grid(grid.only(np.broadcast_to(complete[:, None], grid.codes.shape)))
 
 
 def _constants(scene: Scene, statistic: Statistic, standard: str) -> Iterable[Part]:
@@ -443,6 +589,15 @@ def gwet_ac(a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any =
     return _plain(chance_gwet, a, b, classes, weights, "fewer than two classes")
 
 
+def scott_pi(a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None) -> float:
+    """Scott's pi of two label columns ``(n,)``, in −1 to 1.
+
+    Arguments as for :func:`cohen_kappa`. nan with an ``UndefinedWarning`` where one class is used
+    throughout. Source: Scott 1955, p. 323.
+    """
+    return _plain(chance_scott, a, b, classes, weights, ONE_CLASS)
+
+
 def brennan_prediger(
     a: Any, b: Any, classes: Sequence[Any] | None = None, weights: Any = None
 ) -> float:
@@ -455,6 +610,58 @@ def brennan_prediger(
 
 
 # --- the report ---------------------------------------------------------------------------------
+
+
+def matrix(scene: Scene, estimates: Estimates) -> list[Block]:
+    """The kappas of all pairs of a panel of 3 to 30 as one figure, with n in each cell."""
+    graders = scene.panel
+    if not 3 <= len(graders) <= MOST_GRADERS_FOR_PAIRS:
+        return []
+    cells = []
+    for i, row in enumerate(graders):
+        for column in graders[:i]:
+            kappa = estimates.get(
+                "cohen_kappa", grader=column, other=row, slice=scene.slice
+            ) or estimates.get("cohen_kappa", grader=row, other=column, slice=scene.slice)
+            if kappa is not None:
+                said = {"value": kappa.number, "n": kappa.n, "reason": kappa.reason}
+                cells.append({"row": row, "column": column, **said})
+    known = [c for c in cells if c["value"] is not None]
+    if not known:
+        return []
+    order = sorted(known, key=lambda c: (float(c["value"] or 0), str(c["row"]), str(c["column"])))
+
+    def pair(cell: dict[str, object]) -> str:
+        return f"{cell['row']} and {cell['column']} {number(float(str(cell['value'])), 2)}"
+
+    return [
+        Figure(
+            name="pairwise_matrix",
+            title="How far every two graders agree beyond chance",
+            data={
+                "graders": [
+                    {
+                        "grader": g,
+                        "note": "reference" if g == scene.reference else "",
+                        "flagged": g in scene.flagged,
+                    }
+                    for g in graders
+                ],
+                "cells": cells,
+                "coefficient": "kappa",
+            },
+            alt=(
+                Name(
+                    f"Kappa of {len(cells)} pairs of {len(graders)} graders; lowest: "
+                    f"{pair(order[0])}; highest: {pair(order[-1])}."
+                ),
+            ),
+            caption=(
+                "Cohen’s kappa over the number of responses that both labelled, which differs from "
+                "pair to pair. Kappa sinks where one class is rare.",
+            ),
+        )
+    ]
 
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
@@ -506,8 +713,10 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         for e in estimates.of("cohen_kappa", slice=scene.slice)
         if e.key.other not in scene.standards
     ]
+    made += matrix(scene, estimates)
     if others and len(others) <= 66:
         rows = []
+        listwise = None
         for kappa in others:
             key = {"grader": kappa.key.grader, "other": kappa.key.other, "slice": scene.slice}
             rows.append(
@@ -517,8 +726,14 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                     cell(estimates.get("agreement", **key)),
                     cell(estimates.get("chance_agreement", **key)),
                     cell(kappa),
+                    *(
+                        (cell(listwise),)
+                        if (listwise := estimates.get("cohen_kappa_listwise", **key))
+                        else ()
+                    ),
                     cell(estimates.get("gwet_ac1", **key)),
                     cell(kappa.n, Kind.COUNT),
+                    *((cell(listwise.n, Kind.COUNT),) if listwise else ()),
                 )
             )
         made.append(
@@ -530,11 +745,22 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                     Column(title="agreement", kind=Kind.SHARE),
                     Column(title="by chance", kind=Kind.SHARE),
                     Column(title="kappa", kind=Kind.COEFFICIENT),
+                    *(
+                        (Column(title="kappa, listwise", kind=Kind.COEFFICIENT),)
+                        if listwise
+                        else ()
+                    ),
                     Column(title="AC1", kind=Kind.COEFFICIENT),
                     Column(title="responses", kind=Kind.COUNT),
+                    *((Column(title="all labelled", kind=Kind.COUNT),) if listwise else ()),
                 ),
                 rows=tuple(rows),
-                note=("On the responses that both labelled; these differ from pair to pair.",),
+                note=(
+                    "On the responses that both labelled; these differ from pair to pair. Listwise: "
+                    "on those that the whole panel labelled.",
+                )
+                if listwise
+                else ("On the responses that both labelled.",),
             )
         )
     return made
@@ -542,7 +768,21 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
 
 FAMILY = Family(
     name="pairwise",
-    statistics=(S_AGREEMENT, S_CHANCE, S_KAPPA, S_AC1, S_BP, S_CLASS, S_FLOOR, S_CONSTANT),
+    statistics=(
+        S_AGREEMENT,
+        S_CHANCE,
+        S_KAPPA,
+        S_LISTWISE,
+        S_LINEAR,
+        S_QUADRATIC,
+        S_SCOTT,
+        S_AC1,
+        S_AC2,
+        S_BP,
+        S_CLASS,
+        S_FLOOR,
+        S_CONSTANT,
+    ),
     parts=parts,
     section="Agreement",
     order=50,

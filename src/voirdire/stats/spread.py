@@ -11,9 +11,11 @@ from voirdire.document import Block, Cell, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
+from voirdire.tally import Tally
 from voirdire.wording import Name, Text, listed, percent, points, say, times
 
 TABLE6 = Source(text='"The Missing Compliance Class", Table 6')
+VOTE_RULES = ("majority", "first")
 FEWER_THAN_TWO = "fewer than two graders have a rate above zero"
 
 
@@ -268,17 +270,36 @@ def parts(scene: Scene) -> Iterable[Part]:
     else:
         totals = np.stack([np.append(*scene.count_row(g)) for g in graders])
     for other, keep in variants(scene, graders):
-        given: dict[str, Any] = {
-            "rates": scene.rates,
-            "keep": np.array(keep, dtype=np.int64),
-        }
-        keys = tuple(Key(other=other, class_=r.name) for r in scene.rates)
-        yield Part(
-            tally=tally,
-            totals=totals,
-            asks=tuple((s, keys) for s in STATISTICS),
-            given=given,
-        )
+        yield _part(scene, other, keep, tally, totals)
+    # Once graders are flagged the family is asked again: the votes have been counted by then.
+    if scene.grid is not None and scene.grid.votes is not None and not scene.flagged:
+        for rule in VOTE_RULES:
+            yield from _under(scene, rule)
+
+
+def _under(scene: Scene, rule: str) -> Iterable[Part]:
+    """The spread with each grader's votes made a label by this rule."""
+    assert scene.grid is not None
+    if rule != scene.options.vote_rule:
+        scene = scene.of_grid(scene.grid.under(rule))
+    graders = [g for g in scene.panel if scene.labels_tally(g).count]
+    if len(graders) < 2:
+        return
+    tally = scene.joint_tally(graders).mapped(with_total)
+    yield _part(scene, f"votes:{rule}", range(len(graders)), tally, None)
+
+
+def _part(
+    scene: Scene, other: str, keep: Iterable[int], tally: Tally | None, totals: Array | None
+) -> Part:
+    given: dict[str, Any] = {
+        "rates": scene.rates,
+        "keep": np.array(list(keep), dtype=np.int64),
+    }
+    keys = tuple(Key(other=other, class_=r.name) for r in scene.rates)
+    return Part(
+        tally=tally, totals=totals, asks=tuple((s, keys) for s in STATISTICS), given=given
+    )
 
 
 # --- the report ---------------------------------------------------------------------------------
@@ -301,6 +322,8 @@ def panel_in_words(other: str) -> Text:
     if not other:
         return ("all graders",)
     word, _, names = other.partition(":")
+    if word == "votes":
+        return ("all, first readable vote" if names == "first" else "all, majority of votes",)
     return say(
         "without {who}" + (" (flagged)" if word == "without_flagged" else ""),
         who=listed(names.split("+")),
@@ -309,7 +332,9 @@ def panel_in_words(other: str) -> Text:
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
     listed_ratios = [
-        e for e in estimates.of("rate_max_over_min", slice=scene.slice) if not scene.exploratory
+        e
+        for e in estimates.of("rate_max_over_min", slice=scene.slice)
+        if not scene.exploratory and not e.key.other.startswith("votes:")  # told with the votes
     ]
     if not listed_ratios:
         return ()
