@@ -155,6 +155,7 @@ CASES: dict[str, Callable[[], float]] = {
     "large-bootstrap": lambda: kappas(*LARGE, ("bootstrap",)),
     "middle-loop": lambda: plain_loop(10_000, 1_000),
     "middle": lambda: kappas(10_000, 1_000, ("auto", "bootstrap")),
+    "large-loop": lambda: plain_loop(*LARGE),
     "large-read": lambda: reading(*LARGE),
 }
 
@@ -248,6 +249,7 @@ def report(*, quick: bool) -> None:
         print(row(f"{large}: both methods", *_with(measured("large"), "< 2 s")))
         print(row(f"{large}: jackknife", *_with(measured("large-auto"))))
         print(row(f"{large}: bootstrap", *_with(measured("large-bootstrap"))))
+        print(row(f"{large}: bootstrap as a plain loop", *_with(measured("large-loop", 1))))
     print("\n| from a data frame to checked labels | CPU | target | peak memory |")
     print("| --- | ---: | ---: | ---: |")
     print(row("900 × 8", *_with(measured("small-read"))))

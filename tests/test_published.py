@@ -320,7 +320,7 @@ def test_counts_alone_never_say_which_responses_the_graders_share(corpora):
 # --- Table 2: moves, on labels planted as the table prints them -------------------------------------
 
 
-@pytest.mark.parametrize("grader", ROSTER[:4] + ["claude-opus-5"])
+@pytest.mark.parametrize("grader", [*ROSTER[:4], "claude-opus-5"])
 def test_moves_of_table_2_come_out_of_labels_planted_as_printed(grader):
     printed = P["table2_moves_of_reference_compliant"]["A"]
     moves, n = printed[grader], printed["n"]

@@ -322,21 +322,21 @@ def pair_frame(seed: int, clusters: int, missing: float = 0.0):
     return frame, made
 
 
-def kappa_of(pairs) -> float:
+def kappa_of(pairs: Any) -> float:
     pairs = [p for p in pairs if None not in p]
     n = len(pairs)
     same = sum(x == y for x, y in pairs) / n
     first, second = Counter(x for x, _ in pairs), Counter(y for _, y in pairs)
     chance = sum(first[c] * second[c] for c in first) / n**2
-    return (same - chance) / (1 - chance)
+    return float((same - chance) / (1 - chance))
 
 
-def alpha_of(pairs) -> float:
+def alpha_of(pairs: Any) -> float:
     pairs = [p for p in pairs if None not in p]
     given = Counter(x for p in pairs for x in p)
     n = 2 * len(pairs)
     different = 2 * sum(x != y for x, y in pairs)
-    return 1 - different * (n - 1) / (n**2 - sum(v**2 for v in given.values()))
+    return float(1 - different * (n - 1) / (n**2 - sum(v**2 for v in given.values())))
 
 
 SCALES = {

@@ -189,6 +189,7 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
         slices=tuple(slices),
         estimates=Estimates(made),
         clusters_declared=labels.clusters_declared,
+        labels=labels,
     )
     for check in checks:
         if check.flags:

@@ -187,7 +187,7 @@ class Rule:
         found = self._table.get((grader, class_), {})
         gold = self.scene.gold
         allowed = (gold,) if gold else corroborators(self.scene, grader, class_)
-        if gold and not can_give(self.scene.by_name[gold], class_):
+        if gold and not (can_give(self.scene.by_name[gold], class_) and readable(self.scene, gold)):
             allowed = ()
         return tuple(found[o] for o in allowed if o in found)
 

@@ -178,10 +178,11 @@ class FindingBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paste:
-    """Lines meant to be pasted into a paper or a report."""
+    """Lines meant to be pasted: into a paper, or (``command``) into a shell, then never wrapped."""
 
     title: str
     lines: tuple[Text, ...]
+    command: bool = False
 
 
 Block = Heading | Paragraph | Table | Figure | FindingBlock | Paste

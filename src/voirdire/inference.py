@@ -263,36 +263,31 @@ def _from_tally(
         made = _jackknife(statistic, tally, given, values, settings, len(strata))
     if edge is None:
         return made
-    at_edge, events, trials, variance, size = edge
     for i in range(outputs):
         interval, why = made[i]
         flat = interval is not None and not interval.high > interval.low
         if interval is None and why != ALL_THE_SAME:
             continue  # too many replicates are undefined: there is no interval at all
         # The bootstrap's own percentiles stand, as both papers print them, unless they have no width.
-        if flat or interval is None or (at_edge[i] and drawn is None):
-            made[i] = (
-                _edge_interval(
-                    statistic,
-                    tally,
-                    given,
-                    i,
-                    events,
-                    trials,
-                    variance,
-                    size,
-                    settings,
-                    len(strata),
-                ),
-                "",
-            )
+        if flat or interval is None or (edge.at_edge[i] and drawn is None):
+            made[i] = (_edge_interval(statistic, tally, given, i, edge, settings, len(strata)), "")
     return made
 
 
-def _edges(
-    statistic: Statistic, tally: Tally, given: Given, values: Array
-) -> tuple[Array, Array, Array, Array, Array] | None:
-    """Which outputs are at the edge of a share, with events, trials, variance and unweighted size."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edges:
+    """For each output of a share: whether it is at the edge, and what the edge interval needs."""
+
+    at_edge: Array
+    events: Array
+    trials: Array
+    variance: Array
+    size: Array  # trials, unweighted
+    independent: Array
+
+
+def _edges(statistic: Statistic, tally: Tally, given: Given, values: Array) -> _Edges | None:
+    """Where a share is at its edge; ``None`` for statistics that are no share."""
     if statistic.share is None:
         return None
     outputs = len(values)
@@ -311,7 +306,11 @@ def _edges(
     if tally.weighted:
         size = np.broadcast_to(statistic.share(tally.size, given)[1], (outputs,))
     at_edge = (with_event < FEWEST_EVENTS) | (with_other < FEWEST_EVENTS)
-    return at_edge, x, n, variance, size
+    # Trials that stand each in a cluster of its own are independent: the binomial is exact there.
+    alone = np.asarray((trials <= 1).all(axis=0)) & (not tally.weighted)
+    return _Edges(
+        at_edge=at_edge, events=x, trials=n, variance=variance, size=size, independent=alone
+    )
 
 
 def _edge_interval(
@@ -319,24 +318,26 @@ def _edge_interval(
     tally: Tally,
     given: Given,
     i: int,
-    events: Array,
-    trials: Array,
-    variance: Array,
-    size: Array,
+    edge: _Edges,
     settings: Settings,
     strata: int,
 ) -> Interval | None:
-    x, n, m = float(events[i]), float(trials[i]), float(size[i])
+    x, n = float(edge.events[i]), float(edge.trials[i])
     if not n > 0:
         return None
-    exact = not tally.weighted and tally.count == m
+    exact = bool(edge.independent[i])
     if exact:
         low, high = intervals.clopper_pearson(x, n, settings.level)
     else:
         low, high = intervals.korn_graubard(
-            x / n, m, float(variance[i]), tally.count, tally.count - strata, settings.level
+            x / n,
+            float(edge.size[i]),
+            float(edge.variance[i]),
+            tally.count,
+            tally.count - strata,
+            settings.level,
         )
-    low, high = _mapped(statistic, low, high, tally.total, given, i, len(events))
+    low, high = _mapped(statistic, low, high, tally.total, given, i, len(edge.events))
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
     return Interval(
@@ -406,7 +407,7 @@ def _jackknife(
             intervals.back(centre + half, scales[s]),
         )
         bounds = statistic.estimand
-        if s == 1:
+        if scales[s] is Scale.PLAIN:
             low = low if bounds.low is None else max(low, bounds.low)
             high = high if bounds.high is None else min(high, bounds.high)
         made.append((Interval(low=low, high=high, level=settings.level, method="jackknife_t"), ""))

@@ -6,6 +6,7 @@ outcomes, joins what belongs to one response, and collects every problem before 
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import re
@@ -23,7 +24,7 @@ from voirdire.document import Input
 from voirdire.errors import InputError, UsageError
 from voirdire.options import MISSING, OUTCOMES, Options
 from voirdire.rows import CANONICAL, Rows
-from voirdire.wording import Name, Text, counted, listed, plain, printable, say
+from voirdire.wording import Name, Text, listed, plain, plural, printable, say
 
 ALL_OUTCOMES = (*OUTCOMES, MISSING)
 SHOWN = 20
@@ -156,6 +157,9 @@ class Labels:
                 "scale": list(self.scale) if self.ordered else [],
                 "off_scale": list(self.off_scale) if self.ordered else [],
                 "clusters_declared": self.clusters_declared,
+                "gold": gold_name(self.grader_names, self.options),
+                "reference": self.options.reference,
+                "step": self.options.step,
                 "graders": [
                     {
                         "name": g.name,
@@ -184,7 +188,7 @@ class Labels:
             raise UsageError(f"{path.name}: labels are written to .parquet or .csv.")
 
     def _repr_counts(self) -> str:
-        return f"{counted(len(self.frame))} labels of {len(self.graders)} graders"
+        return f"{plural(len(self.frame), 'label')} of {plural(len(self.graders), 'grader')}"
 
     def __repr__(self) -> str:
         return f"<Labels: {self._repr_counts()}, classes {', '.join(self.classes)}>"
@@ -290,7 +294,11 @@ def _enum(column: str, graders: Sequence[str], classes: Sequence[str]) -> Sequen
 
 
 def _with_carried(parts: Sequence[Rows], options: Options) -> Options:
-    """A table of our own carries its scale; options given now go before it."""
+    """A table of our own carries its scale, gold, reference and steps; options given now go first."""
+    for name in ("gold", "reference", "step"):
+        values = {p.carried[name] for p in parts if p.carried.get(name)}
+        if len(values) == 1 and not getattr(options, name):
+            options = replaced(options, **{name: values.pop()})
     if options.scale or options.off_scale:
         return options
     scales = {
@@ -524,10 +532,12 @@ def _note_changes(
     for outcome in dict.fromkeys(to_outcome.values()):
         texts = [t for t, o in to_outcome.items() if o == outcome]
         texts.sort(key=lambda t: (-counts.get(t, 0), t))
+        n = sum(counts.get(t, 0) for t in texts)
         notices.append(
             say(
-                "{n} labels ({list}) are counted as {outcome}, not as a class.",
-                n=sum(counts.get(t, 0) for t in texts),
+                "{n} ({list}) {are} counted as {outcome}, not as a class.",
+                n=plural(n, "label"),
+                are="is" if n == 1 else "are",
                 list=listed((_short(t) for t in texts), most=4),
                 outcome=outcome.replace("_", " "),
             )
@@ -572,7 +582,7 @@ def _raise_unknown(
     fractional = ""
     if any((f := number_form(t)) is not None and "." in f for t in texts):
         fractional = "\n  --round                        brings fractional numbers to whole ones"
-    on = classes[0]
+    on = _nearest(first["label"][0], classes)
     _raise_problems(
         problems,
         len(first),
@@ -583,6 +593,13 @@ def _raise_unknown(
         f"  --missing '{example}'           nobody was asked\n"
         "  --failed '*=unparsed'          takes whatever is left" + fractional,
     )
+
+
+def _nearest(text: str, classes: Sequence[str]) -> str:
+    """The class that a text is most likely meant to be: the same but for case, else the most alike."""
+    folded = {c.casefold(): c for c in classes}
+    near = difflib.get_close_matches(text.casefold(), folded, n=1, cutoff=0.0)
+    return folded[near[0]] if near else classes[0]
 
 
 def _outcomes_read(frame: pl.DataFrame, parts: Sequence[Rows]) -> pl.DataFrame:
@@ -848,8 +865,6 @@ def gold_name(names: Sequence[str], options: Options) -> str:
 
 
 def _check_named(names: Sequence[str], options: Options) -> None:
-    import difflib
-
     gold = gold_name(names, options)
     wanted = [
         ("--gold", gold),

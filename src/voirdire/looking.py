@@ -26,9 +26,10 @@ from voirdire.document import (
 from voirdire.errors import VoirdireError
 from voirdire.labels import Labels, assemble
 from voirdire.options import Options
+from voirdire.rows import CANONICAL
 from voirdire.scene import UNREAD_LIMIT, Scene, calls_of
 from voirdire.source import Source
-from voirdire.wording import Name, Text, counted, listed, percent, printable, say
+from voirdire.wording import Name, Text, counted, listed, percent, plural, printable, say
 
 SHOWN_COLUMNS = 60
 
@@ -55,18 +56,20 @@ def document(inputs: Sequence[Any], options: Options) -> Document:
             raise trouble
         blocks.append(Heading(text="What is in the way"))
         lines = tuple((Name(line),) for line in str(trouble).split("\n"))
-        blocks.append(Paste(title="What voirdire says", lines=lines))
+        blocks.append(Paste(title="What voirdire says", lines=lines, command=True))
         summary: Text = ("It cannot be audited as it is; see what is in the way.",)
     else:
         scene, slices = scenes(labels)
         blocks += _contents(labels, scene)
         blocks += _possible(labels, scene, slices)
         blocks.append(Heading(text="Next"))
-        blocks.append(Paste(title="The audit", lines=((Name(_command(found, options)),),)))
+        blocks.append(
+            Paste(title="The audit", lines=((Name(_command(found, options)),),), command=True)
+        )
         summary = say(
             "{n} rows of labels, {graders}; it can be audited as it is.",
             n=len(labels.frame),
-            graders="1 grader" if len(labels.graders) == 1 else f"{len(labels.graders)} graders",
+            graders=plural(len(labels.graders), "grader"),
         )
     return Document(
         title=f"A look at {', '.join(s.name for s in found[:3])}"
@@ -99,6 +102,7 @@ def _columns(source: Source, options: Options) -> list[Block]:
             cell(_values(e["values"])),
         )
         for e in entries[:SHOWN_COLUMNS]
+        if e["distinct"] or str(e["column"]) not in CANONICAL  # our own tables leave many blank
     )
     format_ = claim.format if claim is not None else reader.name
     more = f" The first {SHOWN_COLUMNS} columns." if len(entries) > SHOWN_COLUMNS else ""

@@ -27,7 +27,7 @@ from voirdire.labels import Grader, Labels
 from voirdire.options import Options
 from voirdire.scene import Estimates, Scene, calls_of
 from voirdire.stats.base import Family
-from voirdire.wording import Name, Text, counted, listed, percent, points, say, times
+from voirdire.wording import Name, Text, counted, listed, percent, plural, points, say, times
 
 NOT_STATED = "not stated"
 FACTS = ("model", "size", "family", "prompt", "votes")
@@ -127,28 +127,29 @@ def _cut(scene: Scene, kept: Sequence[Grader]) -> dict[str, Any]:
 
 
 def _title(labels: Labels, scene: Scene) -> str:
-    graders = len(scene.panel)
-    noun = "grader" if graders == 1 else "graders"
     names = ", ".join(dict.fromkeys(i.name for i in labels.inputs[:3]))
     more = f" and {len(labels.inputs) - 3} more" if len(labels.inputs) > 3 else ""
-    return f"Audit of {graders} {noun}: {names}{more}"
+    return f"Audit of {plural(len(scene.panel), 'grader')}: {names}{more}"
 
 
 def _summary(labels: Labels, scene: Scene, findings: Sequence[Finding]) -> Text:
     what: Text
     if labels.kind == "counts":
-        what = (f"Counts of {len(scene.classes)} classes from {len(scene.graders)} graders",)
+        classes = plural(len(scene.classes), "class", "classes")
+        what = (f"Counts of {classes} from {plural(len(scene.graders), 'grader')}",)
     else:
         clusters = labels.frame["cluster"].n_unique()
         held = (
-            f" in {clusters:,} clusters" if labels.clusters_declared else ", each its own cluster"
+            f" in {plural(clusters, 'cluster')}"
+            if labels.clusters_declared
+            else ", each its own cluster"
         )
         what = say(
-            "{n} responses{held}, {graders} graders, {classes} classes",
-            n=labels.responses,
+            "{responses}{held}, {graders}, {classes}",
+            responses=plural(labels.responses, "response"),
             held=held,
-            graders=len(scene.panel),
-            classes=len(scene.classes),
+            graders=plural(len(scene.panel), "grader"),
+            classes=plural(len(scene.classes), "class", "classes"),
         )
     if scene.gold:
         what = (*what, *say("; gold is {gold}", gold=Name(scene.gold)))
@@ -224,11 +225,11 @@ def reporting_minimum(
         clusters = labels.frame["cluster"].n_unique()
         lines.append(
             say(
-                "Bank: {n} responses in {clusters} clusters."
+                "Bank: {n} in {clusters}."
                 if labels.clusters_declared
-                else "Bank: {n} responses; no clusters declared.",
-                n=labels.responses,
-                clusters=clusters,
+                else "Bank: {n}; no clusters declared.",
+                n=plural(labels.responses, "response"),
+                clusters=plural(clusters, "cluster"),
             )
         )
     lines += [_named(scene, g) for g in shown]
@@ -396,8 +397,9 @@ def _about(labels: Labels, scene: Scene) -> list[Block]:
     elif options.interval == "bootstrap":
         method = (
             f"Intervals at {percent(options.level, 0)}: percentiles of the multinomial cluster bootstrap, "
-            f"{options.replicates:,} replicates, seed {options.seed}; at the edge of a rate the beta "
-            "interval on the effective sample size."
+            f"{options.replicates:,} replicates, seed {options.seed}; where these have no width the beta "
+            "interval on the effective sample size, and where the clusters are too many and too "
+            "different the jackknife: the results name the method of each."
         )
     else:
         method = (

@@ -22,6 +22,7 @@ __all__ = [
     "number",
     "percent",
     "plain",
+    "plural",
     "points",
     "printable",
     "say",
@@ -117,6 +118,11 @@ def _is_number(x: float | None) -> bool:
 def counted(n: float) -> str:
     """A count with thousands separated: ``12,345``; a weighted count keeps one decimal place."""
     return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.1f}"
+
+
+def plural(n: int, noun: str, several: str = "") -> str:
+    """A count with its noun: ``1 grader``, ``4 graders``."""
+    return f"{n:,} {noun if n == 1 else several or noun + 's'}"
 
 
 def percent(x: float | None, digits: int = 1) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from voirdire.finding import Finding
+from voirdire.labels import Labels
 from voirdire.scene import Estimates, Scene
 
 __all__ = ["Check", "Evidence"]
@@ -17,7 +18,8 @@ class Evidence:
 
     ``whole`` is the unsliced scene; ``slices`` are those that ``--by`` asked for and exploratory
     ones (their scene says which); ``estimates`` holds those of all scenes. ``earlier`` are the
-    findings of checks that went before.
+    findings of checks that went before. ``labels`` is the table behind it all, for checks that ask
+    how columns lie to each other and not what graders say.
     """
 
     whole: Scene
@@ -25,6 +27,7 @@ class Evidence:
     estimates: Estimates
     clusters_declared: bool
     earlier: tuple[Finding, ...] = ()
+    labels: Labels | None = None
 
     def with_findings(self, findings: Iterable[Finding]) -> Evidence:
         """The same evidence with the findings of one more check."""

@@ -97,8 +97,11 @@ def _finding(whole: Scene, grader: str, class_: str, cells: list[_Cell], tested:
     ]
     state = State.FOUND if sure else State.CANNOT_TELL
     strength = Strength.NONE
+    unsure = len(cells) - len(sure) if sure else 0
     if sure:
+        # Only the parts that stand are told; the others are counted.
         strength = Strength.INDICATIVE if counts_only or exploratory else Strength.LIKELY
+        cells = sure
     where: list[str | Name] = []
     for i, one in enumerate(cells[:SHOWN]):
         deciding = one.reading.deciding
@@ -125,9 +128,13 @@ def _finding(whole: Scene, grader: str, class_: str, cells: list[_Cell], tested:
     elif not sure:
         tail = (f" After Holm over {tested:,} cells it could be chance.",)
     else:
-        tail = (f" It stands after Holm over {tested:,} cells.",)
+        stand = "That stands" if len(cells) == 1 else "These stand"
+        tail = (f" {stand} after Holm over {tested:,} cells.",)
         if counts_only:
             tail = (" Counts alone cannot say more.",)
+        if unsure:
+            parts = "part looks" if unsure == 1 else "parts look"
+            tail = (*tail, f" {unsure} more {parts} alike but could be chance.")
     if exploratory:
         tail = (
             *tail,

@@ -52,6 +52,8 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         )
         return
     for grader, (class_, total) in only.items():
+        if grader == scene.gold:
+            continue  # that gold holds one class is a fact of the bank
         yield Finding(
             code="one_class_only",
             state=State.FOUND,

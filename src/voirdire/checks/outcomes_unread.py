@@ -33,7 +33,10 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             sentence=say(
                 "{grader} gave no label on {lost} of {asked} calls ({share}: {how}). Its rates are "
                 "about the rest only, so its counts are neither flagged nor held against others; the "
-                "report prints the two ends between which its rates must lie.",
+                "report prints the two ends between which its rates must lie."
+                if grader != scene.gold
+                else "Gold ({grader}) is not known for {lost} of {asked} responses ({share}: {how}), so "
+                "no grader’s class counts are held against it.",
                 grader=Name(grader),
                 lost=counted(lost),
                 asked=counted(asked),

@@ -299,7 +299,11 @@ class _Page:
             self.left_out(f"{len(block.lines):,} lines to paste")
             return
         for text in block.lines:
-            self.put(self.line(plain(text)), indent=2)
+            if block.command:
+                line = self.line(f"  {plain(text)}")  # a command is copied: nothing may break it
+                self.console.print(line, soft_wrap=True)
+            else:
+                self.put(self.line(plain(text)), indent=2)
 
     def table(self, block: Table) -> None:
         notes = reasons(block)

@@ -276,7 +276,9 @@ def _canonical_keys(table: RawTable) -> dict[str, tuple[str, ...]]:
             keys.pop("line", None)
             keys.pop("outcome", None)
     if "outcome" in columns and "outcome" not in keys:
-        values = table.frame["outcome"].drop_nulls().str.strip_chars().unique()
+        # What stands behind a colon is the reason.
+        values = table.frame["outcome"].drop_nulls().str.replace(r"(?s):.*", "")
+        values = values.str.strip_chars().str.to_lowercase().unique()
         if values.len() and values.is_in([*OUTCOMES, MISSING]).all():
             keys["outcome"] = ("outcome",)
     return keys

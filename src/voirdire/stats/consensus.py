@@ -139,50 +139,39 @@ SOLO = Estimand(
 )
 
 
-# --- cells: (k·k + 2,): verdict × label; a verdict on an unread response; no verdict -------------
+# --- cells: verdict × label, (k, k), of the responses that have both ----------------------------
 
 
-def _pairs(cells: Array) -> Array:
-    """Verdict × label of the responses that have both: ``(..., k, k)``."""
-    k = int(np.sqrt(cells.shape[-1] - 2))
-    return np.asarray(cells[..., : k * k].reshape(*cells.shape[:-1], k, k))
+def _agreement_parts(pairs: Array, given: Given) -> tuple[Array, Array]:
+    return np.asarray(np.trace(pairs, axis1=-2, axis2=-1)[..., None]), _both(pairs, given)
 
 
-def _agreement_parts(cells: Array, given: Given) -> tuple[Array, Array]:
-    pairs = _pairs(cells)
-    same = np.trace(pairs, axis1=-2, axis2=-1)
-    return np.asarray(same[..., None]), np.asarray(pairs.sum((-2, -1))[..., None])
-
-
-def _agreement(cells: Array, given: Given) -> Array:
-    same, both = _agreement_parts(cells, given)
+def _agreement(pairs: Array, given: Given) -> Array:
+    same, both = _agreement_parts(pairs, given)
     return np.asarray(same / both)
 
 
-def _both(cells: Array, given: Given) -> Array:
-    return _agreement_parts(cells, given)[1]
+def _both(pairs: Array, given: Given) -> Array:
+    return np.asarray(pairs.sum((-2, -1))[..., None])
 
 
-def _constant(cells: Array, given: Given) -> Array:
-    verdicts = _pairs(cells).sum(-1)
-    return np.asarray((verdicts.max(-1) / verdicts.sum(-1))[..., None])
+def _constant(pairs: Array, given: Given) -> Array:
+    return np.asarray(pairs.sum(-1).max(-1, keepdims=True) / _both(pairs, given))
 
 
-def _constant_parts(cells: Array, given: Given) -> tuple[Array, Array]:
-    verdicts = _pairs(cells).sum(-1)
-    return np.asarray(verdicts[..., given["mode"], None]), _both(cells, given)
+def _constant_parts(pairs: Array, given: Given) -> tuple[Array, Array]:
+    return np.asarray(pairs.sum(-1)[..., given["mode"], None]), _both(pairs, given)
 
 
-def _kappa_at(share: Array, cells: Array) -> Array:
-    pairs = _pairs(cells)
+def _kappa_at(share: Array, pairs: Array, given: Given) -> Array:
     verdicts, labels = pairs.sum(-1), pairs.sum(-2)
-    chance = ((verdicts * labels).sum(-1) / pairs.sum((-2, -1)) ** 2)[..., None]
+    chance = (verdicts * labels).sum(-1, keepdims=True) / _both(pairs, given) ** 2
     certain = chance >= 1 - 1e-12
     return np.where(certain, np.nan, (share - chance) / np.where(certain, 1, 1 - chance))
 
 
 def _why_no_kappa(totals: Array, given: Given) -> Sequence[str]:
-    return [ONE_CLASS if _pairs(totals).sum() else NO_VERDICT]
+    return [ONE_CLASS if totals.sum() else NO_VERDICT]
 
 
 def _looked_at(cells: Array, given: Given) -> Array:
@@ -190,31 +179,24 @@ def _looked_at(cells: Array, given: Given) -> Array:
 
 
 def _no_verdict(cells: Array, given: Given) -> Array:
-    return np.where(_looked_at(cells, given) > 0, cells[..., -1:], np.nan)
+    return np.where(_looked_at(cells, given) > 0, cells[..., 1:].sum(-1, keepdims=True), np.nan)
 
 
 S_AGREEMENT = Statistic(estimand=AGREEMENT, solve=_agreement, n=_both, share=_agreement_parts)
 S_CONSTANT = Statistic(estimand=BEST_CONSTANT, solve=_constant, n=_both, share=_constant_parts)
 S_KAPPA = Statistic(
     estimand=KAPPA,
-    solve=lambda cells, given: _kappa_at(_agreement(cells, given), cells),
+    solve=lambda pairs, given: _kappa_at(_agreement(pairs, given), pairs, given),
     n=_both,
     share=_agreement_parts,
-    from_share=lambda share, cells, given: _kappa_at(share, cells),
+    from_share=_kappa_at,
     reason=_why_no_kappa,
 )
+# A verdict; none though all members could be read; none and a member could not: (3,).
 S_NO_CONSENSUS = Statistic(estimand=NO_CONSENSUS, solve=_no_verdict, n=_looked_at)
-# The whole panel, (3,): a verdict; none though all members could be read; none and one is missing.
-S_NO_PANEL_VERDICT = Statistic(
-    estimand=NO_CONSENSUS,
-    solve=lambda cells, given: np.where(
-        _looked_at(cells, given) > 0, cells[..., 1:].sum(-1, keepdims=True), np.nan
-    ),
-    n=_looked_at,
-)
 S_INCOMPLETE = Statistic(
     estimand=INCOMPLETE,
-    solve=_no_verdict,
+    solve=lambda cells, given: np.where(_looked_at(cells, given) > 0, cells[..., 2, None], np.nan),
     n=lambda cells, given: np.asarray(cells[..., 1:].sum(-1, keepdims=True)),
 )
 # Solo labels, (k, 2): given by another too (or nobody else could be read); given by no other.
@@ -325,7 +307,10 @@ def parts(scene: Scene) -> Iterable[Part]:
     if grid is None or len(panel) < SMALLEST_PANEL:
         return
     votes = _Votes.of(grid, panel)
-    yield _of_panel(scene, votes)
+    yield Part(
+        tally=_verdicts(scene, votes, votes.there > 0),
+        asks=((S_NO_CONSENSUS, (Key(),)), (S_INCOMPLETE, (Key(),))),
+    )
     kin = _families(scene, panel)
     without_kin: dict[frozenset[str], _Votes] = {}  # all graders of a family share one panel
     for grader, out in barred(scene, panel).items():
@@ -356,26 +341,28 @@ def _families(scene: Scene, panel: Sequence[str]) -> dict[str, set[str]]:
     return kin
 
 
-def _of_panel(scene: Scene, votes: _Votes) -> Part:
-    rows = np.flatnonzero(votes.there > 0)
+def _verdicts(scene: Scene, votes: _Votes, looked_at: Array) -> Tally:
+    rows = np.flatnonzero(looked_at)
     complete = votes.counts[rows].sum(axis=1) == votes.size
     cells = np.where(votes.verdict()[rows] >= 0, 0, np.where(complete, 1, 2))
-    return Part(
-        tally=scene.counted(rows, cells.astype(np.int64), (3,)),
-        asks=((S_NO_PANEL_VERDICT, (Key(),)), (S_INCOMPLETE, (Key(),))),
-    )
+    return scene.counted(rows, cells.astype(np.int64), (3,))
 
 
 def _of_grader(scene: Scene, grader: str, votes: _Votes) -> Iterable[Part]:
     assert scene.grid is not None
+    grid = scene.grid
     tally = _beside(scene, grader, votes)
     key = (Key(grader=grader),)
     yield Part(
         tally=tally,
-        asks=tuple((s, key) for s in (S_AGREEMENT, S_CONSTANT, S_KAPPA, S_NO_CONSENSUS)),
-        given={"mode": int(_pairs(tally.total).sum(-1).argmax())},
+        asks=tuple((s, key) for s in (S_AGREEMENT, S_CONSTANT, S_KAPPA)),
+        given={"mode": int(tally.total.sum(-1).argmax())},
     )
-    label, read = _read(scene.grid, grader)
+    own = grid.outcomes[:, grid.graders.index(grader)] != NOT_THERE
+    yield Part(
+        tally=_verdicts(scene, votes, (votes.there > 0) | own), asks=((S_NO_CONSENSUS, key),)
+    )
+    label, read = _read(grid, grader)
     counts = votes.counts[read]
     alone = (counts.sum(axis=1) > 0) & (np.take_along_axis(counts, label[:, None], 1)[:, 0] == 0)
     yield Part(
@@ -385,15 +372,12 @@ def _of_grader(scene: Scene, grader: str, votes: _Votes) -> Iterable[Part]:
 
 
 def _beside(scene: Scene, grader: str, votes: _Votes) -> Tally:
-    """The grader’s labels beside the verdicts: shape ``(k·k + 2,)``."""
-    grid, k = scene.grid, scene.k
-    assert grid is not None
-    own = grid.graders.index(grader)
-    rows = np.flatnonzero((votes.there > 0) | (grid.outcomes[:, own] != NOT_THERE))
-    verdict, label = votes.verdict()[rows], grid.codes[rows, own].astype(np.int64)
-    cells = np.where(label >= 0, verdict * k + label, k * k)
-    cells = np.where(verdict >= 0, cells, k * k + 1)
-    return scene.counted(rows, cells, (k * k + 2,))
+    """The verdicts of the others beside the grader’s labels, where both are: shape ``(k, k)``."""
+    assert scene.grid is not None
+    label, read = _read(scene.grid, grader)
+    verdict = votes.verdict()[read]
+    both = verdict >= 0
+    return scene.counted(read[both], verdict[both] * scene.k + label[both], (scene.k, scene.k))
 
 
 def strict_majority(ratings: Any) -> list[Any]:
@@ -467,8 +451,11 @@ def _agreement_table(scene: Scene, estimates: Estimates) -> Table | None:
                 cell(estimates.get("consensus_best_constant", **key)),
                 cell(estimates.get("consensus_kappa", **key)),
                 cell(found.n, Kind.COUNT),
-                cell(none),
-                cell(none.n if none is not None else None, Kind.COUNT),
+                cell(
+                    f"{counted(none.number)} of {counted(none.n or 0)}"
+                    if none is not None and none.number is not None
+                    else "–"
+                ),
             )
         )
     if not rows:
@@ -481,8 +468,7 @@ def _agreement_table(scene: Scene, estimates: Estimates) -> Table | None:
             Column(title="best constant answer", kind=Kind.SHARE),
             Column(title="kappa", kind=Kind.COEFFICIENT),
             Column(title="responses", kind=Kind.COUNT, help="with a verdict and a label"),
-            Column(title="no verdict", kind=Kind.COUNT),
-            Column(title="of", kind=Kind.COUNT),
+            Column(title="no verdict", help="of the responses looked at"),
         ),
         rows=tuple(rows),
         note=(
@@ -564,9 +550,7 @@ def _solo_table(scene: Scene, estimates: Estimates) -> Table | None:
     classes = classes[:MOST_CLASSES]
     rows = []
     for grader in scene.names:
-        found = [
-            estimates.get("solo", grader=grader, class_=c, slice=scene.slice) for c in classes
-        ]
+        found = [estimates.get("solo", grader=grader, class_=c, slice=scene.slice) for c in classes]
         if any(e is not None for e in found):
             rows.append((cell(Name(grader)), *(_of(e) for e in found)))
     if not rows:

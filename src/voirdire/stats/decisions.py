@@ -245,9 +245,7 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 )
             ),
         )
-    moved = [
-        e for e in estimates.of("decision_moved", slice=scene.slice) if (e.number or 0) > 0
-    ]
+    moved = [e for e in estimates.of("decision_moved", slice=scene.slice) if (e.number or 0) > 0]
     changed = [g for g in scene.names if any(e.key.grader == g for e in moved)]
     made: list[Block] = []
     unchanged = [g for g in scene.names if g not in changed]
@@ -343,10 +341,10 @@ def _figure(
     drawn: list[dict[str, Any]] = []
     words: list[str] = []
     for rate in scene.rates:
-        paths = []
+        paths: list[dict[str, Any]] = []
         for grader in graders:
             key = {"grader": grader, "class_": rate.name, "slice": scene.slice}
-            levels = []
+            levels: list[dict[str, Any]] = []
             for step in names:
                 value, low, high = _ends(estimates.get("decision_rate", **key, line=step))
                 change, down, up = _ends(estimates.get("decision_step", **key, line=step))
@@ -361,6 +359,8 @@ def _figure(
                         "change_high": up,
                     }
                 )
+            if not any(level["change"] for level in levels):
+                continue  # this rate stands still: the table says so
             total, low, high = _ends(estimates.get("decision_total", **key, line=names[-1]))
             paths.append(
                 {
@@ -373,7 +373,8 @@ def _figure(
             )
             said = ", ".join(f"{level['step']} {percent(level['value'])}" for level in levels)
             words.append(f"{rate.name} of {grader}: {said}")
-        drawn.append({"name": rate.name, "paths": paths})
+        if paths:
+            drawn.append({"name": rate.name, "paths": paths})
     if not drawn:
         return None
     return Figure(

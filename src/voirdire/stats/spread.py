@@ -297,9 +297,7 @@ def _part(
         "keep": np.array(list(keep), dtype=np.int64),
     }
     keys = tuple(Key(other=other, class_=r.name) for r in scene.rates)
-    return Part(
-        tally=tally, totals=totals, asks=tuple((s, keys) for s in STATISTICS), given=given
-    )
+    return Part(tally=tally, totals=totals, asks=tuple((s, keys) for s in STATISTICS), given=given)
 
 
 # --- the report ---------------------------------------------------------------------------------

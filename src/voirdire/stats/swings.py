@@ -26,6 +26,7 @@ STANDARDISATION = Source(
     "Paik 2003, Statistical Methods for Rates and Proportions, ch. 19"
 )
 MINUS = "−"
+ROUNDING = 1e-12
 COMPARED_VALUES = range(2, 7)  # values of a tag between which rates are compared pair by pair
 MOST_ROWS = 200
 BANK = ("the responses in the bank", "which values the tag has")
@@ -148,6 +149,12 @@ def _flat(array: Array) -> Array:
     return np.asarray(array.reshape(*array.shape[:-2], -1))
 
 
+def _less(one: Array, other: Array) -> Array:
+    """One less the other, with what is only rounding as zero: equal mixes differ by nothing."""
+    difference = one - other
+    return np.asarray(np.where(np.abs(difference) < ROUNDING, 0.0, difference))
+
+
 # without one value: cells (..., 2, k + 1), kept and dropped
 
 
@@ -160,7 +167,7 @@ def _without(cells: Array, given: Given) -> Array:
 
 
 def _without_change(cells: Array, given: Given) -> Array:
-    return np.asarray(_rates(cells[..., 0, :], given) - _rates(cells.sum(-2), given))
+    return _less(_rates(cells[..., 0, :], given), _rates(cells.sum(-2), given))
 
 
 def _n_kept(cells: Array, given: Given) -> Array:
@@ -182,7 +189,7 @@ def _range_without(cells: Array, given: Given) -> Array:
 
 
 def _range_change(cells: Array, given: Given) -> Array:
-    return np.asarray(_range_without(cells, given) - _spread(_rates(cells.sum(-2), given)))
+    return _less(_range_without(cells, given), _spread(_rates(cells.sum(-2), given)))
 
 
 def _change_range(cells: Array, given: Given) -> Array:
@@ -207,7 +214,7 @@ def _standardised(cells: Array, given: Given) -> Array:
 
 
 def _standardised_change(cells: Array, given: Given) -> Array:
-    return np.asarray(_standardised(cells, given) - _rates(cells.sum(-2), given))
+    return _less(_standardised(cells, given), _rates(cells.sum(-2), given))
 
 
 def _mixed_parts(cells: Array, given: Given) -> tuple[Array, Array]:
@@ -240,13 +247,13 @@ def _amounts(tally: Tally, mix: Array) -> Array:
 def _differences(cells: Array, given: Given) -> Array:
     rates = _rates(cells, given)
     first, second = given["pairs"]
-    return _flat(rates[..., first, :] - rates[..., second, :])
+    return _flat(_less(rates[..., first, :], rates[..., second, :]))
 
 
 def _mixed_differences(cells: Array, given: Given) -> Array:
     mixed = _mixed(_rates(cells, given), given["mix"])
     first, second = given["pairs"]
-    return _flat(mixed[..., first, :] - mixed[..., second, :])
+    return _flat(_less(mixed[..., first, :], mixed[..., second, :]))
 
 
 def _of_pairs(total: Array, given: Given) -> Array:
@@ -317,9 +324,7 @@ S_STANDARDISED = Statistic(
 S_STANDARDISED_CHANGE = Statistic(
     estimand=STANDARDISED_CHANGE, solve=_standardised_change, n=_n_mixed, reason=_empty_values
 )
-S_DIFFERENCE = Statistic(
-    estimand=DIFFERENCE, solve=_differences, n=_n_pairs, reason=_empty_sides
-)
+S_DIFFERENCE = Statistic(estimand=DIFFERENCE, solve=_differences, n=_n_pairs, reason=_empty_sides)
 S_STANDARDISED_DIFFERENCE = Statistic(
     estimand=STANDARDISED_DIFFERENCE,
     solve=_mixed_differences,
@@ -595,7 +600,9 @@ def _without_blocks(
                 noise=noise,
             ),
             rows=tuple(rows),
-            note=("The interval of a change is that of the difference." + (NOISE if noise else ""),),
+            note=(
+                "The interval of a change is that of the difference." + (NOISE if noise else ""),
+            ),
         )
     ]
     if spread:
@@ -618,9 +625,7 @@ def _without_blocks(
     return made
 
 
-def _standardised_blocks(
-    scene: Scene, estimates: Estimates, tag: str, noise: bool
-) -> list[Block]:
+def _standardised_blocks(scene: Scene, estimates: Estimates, tag: str, noise: bool) -> list[Block]:
     unasked = {e.key.slice for e in estimates.of("standardised_rate", line=tag)}
     rows = []
     for slice_ in sorted(unasked):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Column, Kind, Table, cell
+from voirdire.document import Block, Cell, Column, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
-from voirdire.estimate import Key
+from voirdire.estimate import Estimate, Key
 from voirdire.grid import MISSING_CODE, Grid
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name
+from voirdire.wording import Name, counted
 
 __all__ = ["self_disagreement"]
 
@@ -70,37 +70,32 @@ NO_MAJORITY = Estimand(
     source=TABLE5,
 )
 
-# The cells of a grader, (4,): of the responses with two readable votes or more, those where all
-# are the same and those where not; of those with one or more, those with and without a majority.
-SAME, DIFFERENT, WON, NOBODY = range(4)
+# Of the responses with two readable votes or more: all the same, or not, (2,). Of those with one or
+# more: a class that more than half of the calls gave, or none, (2,).
 
 
-def _disagreement_parts(cells: Array, given: Given) -> tuple[Array, Array]:
-    different = cells[..., DIFFERENT, None]
-    return different, different + cells[..., SAME, None]
+def _second_of_both(cells: Array, given: Given) -> tuple[Array, Array]:
+    return cells[..., 1, None], np.asarray(cells.sum(-1, keepdims=True))
 
 
 def _disagreement(cells: Array, given: Given) -> Array:
-    different, repeated = _disagreement_parts(cells, given)
+    different, repeated = _second_of_both(cells, given)
     return np.asarray(different / repeated)
 
 
-def _repeated(cells: Array, given: Given) -> Array:
-    return _disagreement_parts(cells, given)[1]
+def _both(cells: Array, given: Given) -> Array:
+    return _second_of_both(cells, given)[1]
 
 
 def _nobody(cells: Array, given: Given) -> Array:
-    return np.where(_read(cells, given) > 0, cells[..., NOBODY, None], np.nan)
-
-
-def _read(cells: Array, given: Given) -> Array:
-    return np.asarray(cells[..., NOBODY, None] + cells[..., WON, None])
+    nobody, read = _second_of_both(cells, given)
+    return np.where(read > 0, nobody, np.nan)
 
 
 S_DISAGREEMENT = Statistic(
-    estimand=SELF_DISAGREEMENT, solve=_disagreement, n=_repeated, share=_disagreement_parts
+    estimand=SELF_DISAGREEMENT, solve=_disagreement, n=_both, share=_second_of_both
 )
-S_NO_MAJORITY = Statistic(estimand=NO_MAJORITY, solve=_nobody, n=_read)
+S_NO_MAJORITY = Statistic(estimand=NO_MAJORITY, solve=_nobody, n=_both)
 
 
 @dataclass(frozen=True)
@@ -142,29 +137,24 @@ def parts(scene: Scene) -> Iterable[Part]:
     grid = scene.grid
     if grid is None or grid.votes is None:
         return
-    counted = ballots(grid)
-    order = np.argsort(counted.grader, kind="stable")
-    edges = np.searchsorted(counted.grader[order], np.arange(len(grid.graders) + 1))
+    cast = ballots(grid)
+    order = np.argsort(cast.grader, kind="stable")
+    edges = np.searchsorted(cast.grader[order], np.arange(len(grid.graders) + 1))
     for grader in scene.panel:
         g = grid.graders.index(grader)
         mine = order[edges[g] : edges[g + 1]]
         if not len(mine):
             continue
-        row, read, most = counted.row[mine], counted.read[mine], counted.most[mine]
+        row, read, most = cast.row[mine], cast.read[mine], cast.most[mine]
         again, any_ = read >= 2, read >= 1
-        won = 2 * most > counted.asked[mine]
-        rows = np.concatenate([row[again], row[any_]])
-        cells = np.concatenate(
-            [
-                np.where(most == read, SAME, DIFFERENT)[again],
-                np.where(won, WON, NOBODY)[any_],
-            ]
-        )
-        key = (Key(grader=grader),)
-        yield Part(
-            tally=scene.counted(rows, cells.astype(np.int64), (4,)),
-            asks=((S_DISAGREEMENT, key), (S_NO_MAJORITY, key)),
-        )
+        different = (most < read)[again]
+        nobody = (2 * most <= cast.asked[mine])[any_]
+        for statistic, rows, events in (
+            (S_DISAGREEMENT, row[again], different),
+            (S_NO_MAJORITY, row[any_], nobody),
+        ):
+            tally = scene.counted(rows, events.astype(np.int64), (2,))
+            yield Part(tally=tally, asks=((statistic, (Key(grader=grader),)),))
 
 
 def self_disagreement(votes: Any) -> float:
@@ -206,8 +196,7 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 cell(Name(grader)),
                 cell(found.n, Kind.COUNT),
                 cell(found),
-                cell(lost),
-                cell(lost.n if lost is not None else None, Kind.COUNT),
+                cell(_out_of(lost)),
             )
         )
     made: list[Block] = []
@@ -218,11 +207,12 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 columns=(
                     Column(title="grader", kind=Kind.NAME),
                     Column(
-                        title="asked again", kind=Kind.COUNT, help="responses with two readable votes"
+                        title="asked again",
+                        kind=Kind.COUNT,
+                        help="responses with two readable votes",
                     ),
                     Column(title="votes differ", kind=Kind.SHARE),
-                    Column(title="no majority", kind=Kind.COUNT),
-                    Column(title="of", kind=Kind.COUNT, help="responses with a readable vote"),
+                    Column(title="no majority", help="of the responses with a readable vote"),
                 ),
                 rows=tuple(rows),
                 note=(
@@ -236,25 +226,34 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
     return [*made, *_rules(scene, estimates)]
 
 
+def _out_of(count: Estimate | None) -> str:
+    if count is None or count.number is None:
+        return "–"
+    return f"{counted(count.number)} of {counted(count.n or 0)}"
+
+
 def _rules(scene: Scene, estimates: Estimates) -> list[Block]:
     """The spread of each rate under both rules, side by side."""
     rows = []
     for rate in scene.rates:
-        cells = []
-        for statistic in ("rate_max_over_min", "rate_range", "graders_at_zero"):
+        cells: list[Cell] = []
+        for statistic in ("rate_max_over_min", "rate_range"):
             for rule in RULES:
                 key = {"other": f"votes:{rule}", "class_": rate.name, "slice": scene.slice}
-                cells.append(estimates.get(statistic, **key))
-        if any(e is not None for e in cells):
-            rows.append((cell(Name(rate.name)), *(cell(e) for e in cells)))
+                found, zeros = (
+                    estimates.get(statistic, **key),
+                    estimates.get("graders_at_zero", **key),
+                )
+                if found is None:
+                    continue
+                some = statistic == "rate_max_over_min" and zeros is not None and zeros.number
+                cells.append(replace(cell(found), at_least=bool(some)))
+        if len(cells) == 2 * len(RULES):
+            rows.append((cell(Name(rate.name)), *cells))
     if not rows:
         return []
     words = {"first": "first vote", "majority": "majority"}
-    kinds = (
-        ("highest / lowest", Kind.RATIO),
-        ("range, points", Kind.POINTS),
-        ("at zero", Kind.COUNT),
-    )
+    kinds = (("highest / lowest", Kind.RATIO), ("range, points", Kind.POINTS))
     return [
         Table(
             title="How far each rate moves with the grader, under each rule for votes",
@@ -270,7 +269,7 @@ def _rules(scene: Scene, estimates: Estimates) -> list[Block]:
             note=(
                 "First vote: the first readable one, as if each response had been asked once. "
                 "Majority: more than half of the calls, else no label. Graders with one call keep "
-                "it under both. Ratios leave graders at zero out of the lowest rate.",
+                "it under both. Ratios leave graders at zero out of the lowest rate (“≥”).",
             ),
         )
     ]

@@ -1,0 +1,253 @@
+"""The ledger of a paper as a report and as files."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import voirdire
+from voirdire import auditing, plugins
+from voirdire.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Heading,
+    Kind,
+    Paragraph,
+    Table,
+    Tone,
+    cell,
+)
+from voirdire.errors import UsageError
+from voirdire.labels import write_whole
+from voirdire.reproducing.base import (
+    Basis,
+    Holds,
+    Ledger,
+    Line,
+    Reproduction,
+    published,
+    source_of,
+)
+from voirdire.wording import Name, Text, say
+
+LATER = {"three-ways": "Three Ways Classical Test Theory Can Mislead"}
+
+
+def ledger(name: str = "missing-class", figures: Mapping[str, Any] | None = None) -> Ledger:
+    """The ledger of a paper. Raises :class:`UsageError` for a name that is not known."""
+    if name not in PAPERS:
+        later = f" {name} comes later." if name in LATER else ""
+        raise UsageError(f"{name!r} cannot be reproduced.{later} What can: {', '.join(PAPERS)}.")
+    file, title = PAPERS[name]
+    made = lines(published(name) if figures is None else figures)
+    source = Input(name=file, sha256=_shipped(file)[1], rows=len(made))
+    return Ledger(name=name, title=title, lines=made, source=source if figures is None else None)
+
+
+def document(book: Ledger) -> Document:
+    """The ledger as a report: what does not hold first, then a table for each of the paper's."""
+    failed = [line for line in book.lines if line.holds is Holds.NO]
+    blocks: list[Block] = [
+        Heading(text="What came out"),
+        Table(
+            title="Printed figures by what they rest on",
+            columns=(
+                Column(title="rests on"),
+                *(Column(title=str(h), kind=Kind.COUNT) for h in Holds),
+                Column(title="figures", kind=Kind.COUNT),
+            ),
+            rows=tuple(_counted(book, basis) for basis in Basis),
+            note=(
+                "Each figure is recomputed without its own printed value. A figure that is not "
+                "recomputed may still be impossible beside the others; then it does not hold.",
+            ),
+        ),
+    ]
+    if failed:
+        blocks.append(_table("Lines that do not hold", failed, section=True))
+    for section, held in itertools.groupby(book.lines, key=lambda line: line.section):
+        blocks += [Heading(text=section), _table(section, list(held))]
+    blocks.append(
+        Paragraph(
+            tone=Tone.NOTE,
+            text=(
+                "Tolerance: half of the last printed digit, and what the rounding of the printed "
+                "figures that a line is made of may add. Rates and spreads come from the audit of "
+                "count tables, kappa from its agreement statistics.",
+            ),
+        )
+    )
+    return Document(
+        title=f"Ledger of {book.name}",
+        summary=summary(book),
+        blocks=tuple(blocks),
+        estimates=(),
+        findings=(),
+        inputs=(book.source,) if book.source else (),
+        version=voirdire.__version__,
+    )
+
+
+def summary(book: Ledger) -> Text:
+    """How many figures hold, do not hold, are not determined and cannot be recomputed."""
+    states = Counter(line.holds for line in book.lines)
+    return say(
+        "{n} figures of “{title}”: {yes} hold, {no} do not, {open} are not determined by what is "
+        "printed, {closed} cannot be recomputed since the labels are not public.",
+        n=len(book.lines),
+        title=book.title,
+        yes=states[Holds.YES],
+        no=states[Holds.NO],
+        open=states[Holds.NOT_DETERMINED],
+        closed=states[Holds.NOT_RECOMPUTABLE],
+    )
+
+
+def _counted(book: Ledger, basis: Basis) -> tuple[Cell, ...]:
+    of = [line for line in book.lines if line.basis is basis]
+    return (
+        cell(str(basis)),
+        *(cell(sum(line.holds is h for line in of), Kind.COUNT) for h in Holds),
+        cell(len(of), Kind.COUNT),
+    )
+
+
+def _table(title: str, held: Sequence[Line], *, section: bool = False) -> Table:
+    return Table(
+        title=title,
+        columns=(
+            Column(title="figure"),
+            Column(title="printed", kind=Kind.COEFFICIENT),
+            Column(title="recomputed", kind=Kind.COEFFICIENT),
+            Column(title="±", kind=Kind.COEFFICIENT, help="tolerance"),
+            Column(title="holds"),
+            Column(title="how"),
+        ),
+        rows=tuple(
+            (
+                cell((f"{line.section}: ", *line.what) if section else line.what),
+                cell(printed_text(line)),
+                cell(recomputed_text(line)),
+                cell(_tolerance_text(line)),
+                cell(str(line.holds)),
+                cell(line.how),
+            )
+            for line in held
+        ),
+    )
+
+
+def printed_text(line: Line) -> str:
+    """The printed figure with its unit; ``–`` where none is printed."""
+    if line.printed is None:
+        return "–"
+    return f"{line.printed} {line.unit}".rstrip()
+
+
+def recomputed_text(line: Line) -> str:
+    """What a figure comes out as, with two digits more than are printed."""
+    if line.value is None:
+        return "–"
+    if isinstance(line.value, str):
+        return line.value
+    low, high = (_digits(x, line.printed) for x in (line.value.low, line.value.high))
+    if low == high:
+        text = low
+    elif math.isinf(line.value.high):
+        text = f"at least {low}"
+    elif math.isinf(line.value.low):
+        text = f"at most {high}"
+    else:
+        text = f"{low} to {high}"
+    return f"{text} {line.unit}".rstrip()
+
+
+def _digits(x: float, printed: Decimal | int | str | None) -> str:
+    exponent = printed.as_tuple().exponent if isinstance(printed, Decimal) else 0
+    if not isinstance(printed, Decimal) and float(x).is_integer():
+        return f"{x:.0f}"
+    return f"{x:.{2 - int(exponent)}f}"
+
+
+def _tolerance_text(line: Line) -> str:
+    if isinstance(line.value, str) or line.value is None:
+        return ""
+    return "exact" if line.tolerance == 0 else f"{line.tolerance:.2g}"
+
+
+def listing() -> Document:
+    """What ``voirdire reproduce`` can reproduce."""
+    rows = [
+        *((name, title, f"voirdire reproduce {name}") for name, (_, title) in PAPERS.items()),
+        *((name, title, "not yet") for name, title in LATER.items()),
+    ]
+    return Document(
+        title="What can be reproduced",
+        summary=("Each figure that a paper prints, recomputed where what is printed allows it.",),
+        blocks=(
+            Table(
+                title="Papers",
+                columns=(
+                    Column(title="name", kind=Kind.NAME),
+                    Column(title="paper"),
+                    Column(title="command"),
+                ),
+                rows=tuple((cell(Name(a)), cell(b), cell(c)) for a, b, c in rows),
+            ),
+        ),
+        estimates=(),
+        findings=(),
+    )
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def records(book: Ledger) -> Iterator[dict[str, Any]]:
+    """All lines as plain values."""
+    for line in book.lines:
+        yield line.record()
+
+
+def write(book: Ledger, path: Path) -> None:
+    """Write the ledger; the suffix picks the format: a report, or its lines as .csv, .json, .parquet."""
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".json", ".parquet"):
+        write_whole(path, auditing.format_of(path).render(document(book)))
+        return
+    if suffix == ".json":
+        content = {
+            "voirdire": voirdire.__version__,
+            "paper": book.title,
+            "holds": book.holds,
+            "lines": list(records(book)),
+        }
+        text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+        write_whole(path, text.encode("utf-8"))
+        return
+    import io
+
+    import polars as pl
+
+    numbers = ("recomputed", "lowest", "highest", "tolerance")
+    rows = [
+        {k: (None if v is None else str(v)) if k == "recomputed" else v for k, v in r.items()}
+        for r in records(book)
+    ]
+    schema = {k: pl.Float64 if k in numbers[1:] else pl.String for k in rows[0]}
+    frame = pl.DataFrame(rows, schema=schema)
+    held = io.BytesIO()
+    if suffix == ".csv":
+        frame.write_csv(held)
+    else:
+        frame.write_parquet(held)
+    write_whole(path, held.getvalue())
