@@ -48,7 +48,7 @@ def audit(*words: str, cwd: Path, stdin: str | None = None) -> Done:
     texts = []
     for stream in (out, err):
         stream.flush()
-        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+        texts.append(stream.buffer.getvalue().decode())
     assert "Traceback" not in texts[0] + texts[1], texts[1]
     return Done(status, *texts)
 

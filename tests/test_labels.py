@@ -159,7 +159,7 @@ def test_a_mark_that_never_occurs_is_named_in_a_notice(read: Callable[..., vd.La
 
 def test_notices_stand_in_the_same_order_each_time(tmp_path: Path) -> None:
     """The distinct labels of a table have no order of their own; a report must have one."""
-    rows = "".join(f"{i},g,odd {i}\n" for i in range(12))
+    rows = "".join(f"{i},g,odd {i % 12}\n" for i in range(5000))
     (tmp_path / "a.csv").write_text(LONG + rows + "x,g,yes\n", encoding="utf-8")
     options: dict[str, Any] = {"scale": "no,yes", "failed": "*=unparsed"}
     seen = {notices(vd.read(tmp_path / "a.csv", **options)) for _ in range(8)}
@@ -673,7 +673,7 @@ def test_csv_with_hostile_texts_reads_back_to_the_same_cells(tmp_path: Path) -> 
 @settings(max_examples=40)
 @given(
     st.lists(
-        st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6),
+        st.text(st.characters(codec="utf-8"), min_size=1, max_size=6),
         min_size=1,
         max_size=6,
     )

@@ -38,7 +38,7 @@ ESTIMANDS: dict[str, Estimand] = {
 METHODS = ("auto", "bootstrap")
 LABEL = "label"
 OUTCOMES = ("unparsed", "error", "missing")
-SCALES = {k: tuple(string.ascii_lowercase[:k]) for k in range(2, 6)}
+CLASSES = (string.ascii_lowercase, string.digits[1:])
 
 few = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 
@@ -127,7 +127,7 @@ def panels(
 ) -> Panel:
     """Small panels: 2 to 5 graders and classes, with or without clusters, gold, order and gaps."""
     k = draw(st.integers(2, 5))
-    classes = SCALES[k]
+    classes = tuple(draw(st.sampled_from(CLASSES))[:k])
     graders = [f"g{i}" for i in range(draw(st.integers(fewest_graders, 5)))]
     gold = draw(st.sampled_from(["", "gold"]))
     reference = draw(st.sampled_from(["", graders[-1]]))
@@ -308,7 +308,7 @@ def test_every_statistic_of_every_family_occurs_in_the_panels() -> None:
     defined: Counter[str] = Counter()
 
     @settings(few, max_examples=30)
-    @given(st.one_of(panels(), panels(steps=True)))
+    @given(st.one_of(panels(), panels(steps=True), panels(weights="design")))
     def look(panel: Panel) -> None:
         rows = panel.audit().results
         seen.update(set(rows["statistic"]))
@@ -509,7 +509,7 @@ def test_the_tallies_of_two_halves_add_up_to_the_tally_of_the_whole(panel: Panel
 
 
 @few
-@given(st.one_of(panels(), panels(weights="design"), panels(weights="frequency")))
+@given(st.one_of(panels(), panels(weights="frequency")))
 def test_counts_of_all_slices_add_up_to_the_whole(panel: Panel) -> None:
     rows = [replace(r, topic="xy"[int(r.response[1:]) % 2]) for r in panel.rows]
     counts = (
@@ -565,7 +565,7 @@ def test_a_frequency_weight_of_two_is_the_row_twice_in_its_cluster() -> None:
 def test_design_weights_of_one_are_no_weights(panel: Panel) -> None:
     weighed = panel.changed([replace(r, weight=1.0) for r in panel.rows], weight_kind="design")
     one, other = table(panel.audit()), table(weighed.audit())
-    assert one.keys() == other.keys()
+    assert one.keys() <= other.keys()
     for key, row in one.items():
         assert close(row, other[key], ["value", "n", "clusters", "reason"]), key
 
@@ -588,10 +588,11 @@ def test_a_grader_agrees_perfectly_with_its_copy(panel: Panel) -> None:
             panel_wide = not row["grader"] and row["describes"] == "panel"
             if (compares or panel_wide) and row["value"] is not None:
                 at_most.setdefault(row["statistic"], set()).add(row["value"])
-    perfect = {"agreement", "cohen_kappa", "gwet_ac1", "brennan_prediger", "class_agreement"}
+    perfect = ("agreement", "class_agreement", "brennan_prediger")
+    coefficients = ("cohen_", "scott_", "gwet_", "krippendorff_", "weighted_kappa", "fleiss_")
     for name, values in at_most.items():
         top = ESTIMANDS[name].high
-        if name in perfect or name.startswith(("krippendorff_alpha", "weighted_kappa", "fleiss")):
+        if name in perfect or name.startswith(coefficients):
             assert values == {top}, name
         elif name.startswith(("moved", "found", "cumulative_share", "rate_range", "rate_iqr")):
             assert values == {0.0}, name

@@ -254,19 +254,11 @@ def test_without_gold_nobody_is_said_to_be_wrong(xstest_without_gold: vd.Audit) 
             assert word not in sentence(finding).lower(), sentence(finding)
 
 
-def test_the_same_file_gives_the_same_report_byte_for_byte(
-    xstest_command: subprocess.CompletedProcess[str], tmp_path: Path
-) -> None:
-    """Also the notices, whatever order the distinct labels come in (hash seeds differ)."""
-    pages = []
-    for i in range(2):
-        page = tmp_path / f"{i}.md"
-        words = [*XSTEST_WORDS, *XSTEST_GOLD, *XSTEST_FAILED, "-o", str(page), "--quiet"]
-        done = run_python("-m", "voirdire", "audit", XSTEST.name, *words, cwd=XSTEST.parent)
-        assert done.returncode == 0, done.stderr
-        pages.append(page.read_text(encoding="utf-8"))
-    assert pages[0] == pages[1]
-    assert pages[0] in xstest_command.stderr
+def test_the_notices_of_the_same_file_stand_in_the_same_order_each_time() -> None:
+    """They stand in the report, and the same input gives the same bytes."""
+    options = {**XSTEST_OPTIONS, "by": []}
+    seen = {tuple(map(str, vd.read(XSTEST, **options).notices)) for _ in range(12)}
+    assert len(seen) == 1
 
 
 # JailbreakBench: four judges and three people against their majority
@@ -425,22 +417,16 @@ def test_neither_the_unread_grader_nor_its_only_companion_is_flagged(
     assert findings(haiku_and_gpt, "class_collapse", "cannot_tell")
 
 
-def test_a_spread_over_different_responses_is_not_called_one_on_the_same_responses(
-    haiku_and_gpt: vd.Audit,
-) -> None:
+def test_a_spread_over_different_responses_is_no_all_clear(haiku_and_gpt: vd.Audit) -> None:
     """Haiku labelled 3,999 responses and GPT-4o mini 879 of them: their rates are of two sets.
 
-    On the 879 COMPLY is 1.6 % and 7.6 %, not 4.6 % and 7.6 %.
+    COMPLY is 4.6 % and 7.6 % of these, which looks alike; on the 879 it is 1.6 % and 7.6 %.
     """
-    for finding in findings(haiku_and_gpt, "rate_depends_on_grader"):
-        text = sentence(finding)
-        if finding.class_ == "COMPLY" and "On the same responses" in text:
-            assert "4.6 %" not in text
-    for class_ in ("COMPLY", "non_REFUSE"):
-        spread = row(haiku_and_gpt, "rate_max_over_min", class_=class_)
-        if spread["value"] is not None and spread["n"] == 879:
-            on_both = {"COMPLY": 67 / 14, "non_REFUSE": (137 + 67) / (74 + 14)}[class_]
-            assert spread["value"] == pytest.approx(on_both)
+    (finding,) = (
+        f for f in findings(haiku_and_gpt, "rate_depends_on_grader") if f.class_ == "COMPLY"
+    )
+    assert "On the same responses" not in sentence(finding)
+    assert finding.state != "clear"
 
 
 # WildBench: scores from 1 to 10 by two judges

@@ -107,7 +107,9 @@ def _solved(
     assert totals is not None
     size = tally.size if tally is not None else totals
     with np.errstate(all="ignore"):
-        values = _outputs(statistic.solve(totals, given), len(keys))
+        values = _outputs(
+            statistic.solve(size if statistic.unweighted else totals, given), len(keys)
+        )
         n = _outputs(statistic.n(size, given), len(keys))
         p = _tests(statistic, part, len(keys))
         reasons = statistic.reason(totals, given) if statistic.reason else None
@@ -152,7 +154,11 @@ def _outputs(values: Array, length: int) -> Array:
 
 
 def _tests(statistic: Statistic, part: Part, length: int) -> Array | None:
-    """One-sided p-values for a cluster total below zero: linearised variance, t on clusters − strata."""
+    """One-sided p-values for a cluster total below zero: linearised variance, t on clusters − strata.
+
+    Near a count of zero the linearised variance is far too small; ``null_variance`` brings it to what
+    it would be under the hypothesis, as a score test does.
+    """
     if part.tally is None:
         if statistic.counts_p is None or part.totals is None:
             return None
@@ -166,6 +172,8 @@ def _tests(statistic: Statistic, part: Part, length: int) -> Array | None:
     amount = statistic.contrast(tally.rows.astype(np.float64), part.given)
     amount = amount.reshape(len(tally.rows), -1)
     variance = _total_variance(amount, tally)
+    if statistic.null_variance is not None:
+        variance = variance * _outputs(statistic.null_variance(tally.size, part.given), length)
     total = tally.clusters.astype(np.float64) @ amount
     t = np.where(variance > 0, total / np.sqrt(variance), np.nan)
     df = tally.count - len(strata)

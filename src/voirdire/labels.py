@@ -49,24 +49,27 @@ _BOOLEANS = {"true": "1", "false": "0"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grader:
-    """Who gave labels, and what is known of it. ``range`` empty: it can give every class."""
+    """Who gave labels, and what is known of it. ``range`` empty: it can give every class.
+
+    ``origins`` are all graders whose labels went into its own, over any number of steps, itself too.
+    """
 
     name: str
     person: bool = False
     derived_from: tuple[str, ...] = ()
     range: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    origins: frozenset[str] = frozenset()
 
     @property
     def family(self) -> str:
         return str(self.facts.get("family", ""))
 
     def related(self, other: Grader) -> bool:
-        """Whether one is made from the other, or both are declared of one family."""
+        """Whether labels of one grader went into both, or both are declared of one family."""
         return (
             self.name == other.name
-            or self.name in other.derived_from
-            or other.name in self.derived_from
+            or bool(self.origins & other.origins)
             or bool(self.family and self.family == other.family)
         )
 
@@ -894,8 +897,8 @@ def _graders(
     known: Sequence[Grader],
 ) -> tuple[Grader, ...]:
     ranges = dict(options.range)
-    derived = dict(options.derived_from)
     before = {g.name: g for g in known}
+    derived = {**{g.name: g.derived_from for g in known}, **dict(options.derived_from)}
     graders = []
     for name in names:
         old = before.get(name, Grader(name=name))
@@ -906,12 +909,25 @@ def _graders(
                 person=old.person
                 or name in options.people
                 or about.get("kind") in ("person", "people", "human"),
-                derived_from=derived.get(name, old.derived_from),
+                derived_from=derived.get(name, ()),
+                origins=_origins(name, derived),
                 range=ranges.get(name, old.range),
                 facts=about,
             )
         )
     return tuple(graders)
+
+
+def _origins(name: str, derived: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """The graders that a grader is made from, directly or through others, and itself."""
+    found: set[str] = set()
+    open_ = [name]
+    while open_:
+        one = open_.pop()
+        if one not in found:
+            found.add(one)
+            open_ += derived.get(one, ())
+    return frozenset(found)
 
 
 def _check_classes(classes: Sequence[str], options: Options) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from voirdire.checks.base import Check, Evidence
 from voirdire.corroboration import (
@@ -20,6 +21,11 @@ from voirdire.scene import Scene
 from voirdire.wording import Name, Text, counted, listed, number, percent, say, times
 
 ALPHA = 0.05
+CROWDED = (
+    " More than half of the graders are on this side of the class: the others may overuse it as well "
+    "as these miss it."
+)
+ALMOST_ALL = 0.8  # of the labels that moved: from here on they went to one place
 
 
 def run(evidence: Evidence) -> Iterable[Finding]:
@@ -58,14 +64,18 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     )
     tested = sum(p is not None for p in adjusted.values())
     told: list[Reading] = []
+    crowded = _crowded(scene, readings)
     for reading in readings:
         if reading.verdict in ("found", "two", "small"):
             if mirrored(scene, reading, told):
                 continue
             told.append(reading)
-            yield _finding(
+            found = _finding(
                 scene, rule, reading, adjusted[reading.grader, reading.class_], tested, evidence
             )
+            if reading.verdict == "found" and reading.class_ in crowded:
+                found = replace(found, sentence=(*found.sentence, CROWDED))
+            yield found
     yield from _inflated(scene, rule, classes, told)
     if not any(r.verdict != "none" for r in readings):
         yield _nobody(scene)
@@ -74,6 +84,16 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         of_class = [r for r in readings if r.class_ == class_]
         if of_class and all(r.verdict in ("clear", "rare", "none") for r in of_class):
             yield _nothing_seen(scene, class_, of_class)
+
+
+def _crowded(scene: Scene, readings: Sequence[Reading]) -> set[str]:
+    """The classes on which more than half of the graders are flagged, where nothing is gold."""
+    if scene.gold:
+        return set()
+    by_class: dict[str, list[bool]] = {}
+    for reading in readings:
+        by_class.setdefault(reading.class_, []).append(reading.verdict == "found")
+    return {c for c, found in by_class.items() if 2 * sum(found) > len(found)}
 
 
 def _not_applicable(why: str) -> Finding:
@@ -206,10 +226,15 @@ def _finding(
         elif adjusted is not None and adjusted < ALPHA:
             strength = Strength.CERTAIN
         sentence = (*sentence, *where_it_went(scene, reading), *_holds(rule, reading))
-        if scene.counts is None and adjusted is not None:
+        if strength is Strength.CERTAIN and adjusted is not None:
             sentence = (
                 *sentence,
                 f" One-sided cluster-robust p {_p(adjusted)} after Holm over {tested} cells.",
+            )
+        elif scene.counts is None and adjusted is not None:
+            sentence = (
+                *sentence,
+                f" The cluster-robust test does not reject at 5 % after Holm over {tested} cells.",
             )
     elif reading.verdict == "two":
         state = State.CANNOT_TELL
@@ -296,11 +321,18 @@ def where_it_went(scene: Scene, reading: Reading) -> Text:
     between = len(scene.scale) == 3 and at == 1  # every other class is a neighbour
     if scene.ordered and len(scene.scale) > 2 and at >= 0 and not between:
         near = sum(float(column[i]) for i in range(len(scene.scale)) if abs(i - at) == 1)
-        pattern = "a collapse onto the neighbour" if near / away >= 0.8 else "a scatter"
-        if 0 < at < len(scene.scale) - 1:
-            pattern = "" if near / away >= 0.8 else pattern
-        tail = f"; {percent(near / away, 0)} of the moved went one step on the scale"
-        return (*sentence, tail + (f", {pattern}." if pattern else "."))
+        most, to = ranked[0]
+        if near / away >= ALMOST_ALL:
+            # Between two classes every move is to a neighbour, which says nothing.
+            pattern = "" if 0 < at < len(scene.scale) - 1 else ", a collapse onto the neighbour"
+        elif most / away >= ALMOST_ALL:
+            return (*sentence, "; almost all of the moved went to ", Name(to), ".")
+        else:
+            pattern = ", a scatter"
+        return (
+            *sentence,
+            f"; {percent(near / away, 0)} of the moved went one step on the scale{pattern}.",
+        )
     return (*sentence, ".")
 
 
@@ -369,37 +401,30 @@ def _inflated(
 
 
 def _nothing_seen(scene: Scene, class_: str, readings: Sequence[Reading]) -> Finding:
-    """No grader stands out on a class; where it was too rare, what ratio could have been seen."""
+    """No grader stands out on a class: clear only where a collapse would have been seen."""
+    base, below = scene.options.collapse_base, scene.options.collapse_below
     spoken = [r for r in readings if r.verdict == "clear" and r.deciding is not None]
     if not spoken:
-        most = max((c.others for r in readings for c in r.comparisons), default=0.0)
         return Finding(
             code="class_collapse",
             state=State.CANNOT_TELL,
             class_=class_,
             sentence=say(
-                "{class_} is too rare to see a collapse: the rule needs {base} labels of "
-                + ("gold" if scene.gold else "two others")
-                + ", and the most that anyone gives is {most}.",
+                "Whether a grader misses {class_} cannot be seen: the rule needs {base} such labels of "
+                "{whom}, and {have}.",
                 class_=Name(class_),
-                base=scene.options.collapse_base,
-                most=counted(most),
+                base=base,
+                whom="gold" if scene.gold else "two others",
+                have=_too_few(scene, readings),
             ),
         )
-    lowest = min(
-        spoken,
-        key=lambda r: (
-            (r.deciding.own / r.deciding.others if r.deciding.others else 1e9)
-            if r.deciding
-            else 1e9
-        ),
-    )
+    lowest = min(spoken, key=lambda r: _ratio(r.deciding))
     deciding = lowest.deciding
     assert deciding is not None
-    small = deciding.others < scene.options.collapse_base
+    interval = deciding.ratio.interval
     sentence = say(
-        "No grader collapses {class_}: the lowest is {grader} with {own} beside {others} of {other}"
-        " ({ratio}).",
+        "No grader is flagged for {class_}: the lowest is {grader} with {own} beside {others} of "
+        "{other} ({ratio}).",
         class_=Name(class_),
         grader=Name(lowest.grader),
         own=counted(deciding.own),
@@ -407,25 +432,47 @@ def _nothing_seen(scene: Scene, class_: str, readings: Sequence[Reading]) -> Fin
         other=Name(deciding.other),
         ratio=f"ratio {ratio_text(deciding.ratio)}",
     )
-    if small:
-        seen = _smallest_seen(scene, deciding)
-        sentence = (*sentence, *seen)
+    open_: Text = ()
+    if deciding.others < base:
+        open_ = (
+            f" The rule needs {base} labels beside it, so a collapse would not have been flagged.",
+        )
+    elif interval is None or interval.low < below:
+        open_ = (
+            f" That does not rule out a ratio below {times(below)}: there are too few labels or "
+            "clusters to tell.",
+        )
     return Finding(
         code="class_collapse",
-        state=State.CANNOT_TELL if small else State.CLEAR,
+        state=State.CANNOT_TELL if open_ else State.CLEAR,
         class_=class_,
-        grader="",
-        sentence=sentence,
+        sentence=(*sentence, *open_),
         evidence=(deciding.ratio,),
     )
 
 
-def _smallest_seen(scene: Scene, comparison: Comparison) -> Text:
-    base = scene.options.collapse_base
-    return (
-        f" With {counted(comparison.others)} labels beside it the rule, which needs {base}, could "
-        "not have seen a collapse.",
-    )
+def _ratio(comparison: Comparison | None) -> float:
+    if comparison is None or not comparison.others:
+        return float("inf")
+    return comparison.own / comparison.others
+
+
+def _too_few(scene: Scene, readings: Sequence[Reading]) -> Text:
+    """Who gives how many labels of a class that is too rare for the rule."""
+    counts: dict[str, float] = {}
+    for reading in readings:
+        for comparison in reading.comparisons:
+            counts[comparison.other] = max(counts.get(comparison.other, 0.0), comparison.others)
+    if not counts:
+        return ("nobody could be compared",)
+    if scene.gold:
+        return (f"gold has {counted(max(counts.values()))}",)
+    many = [g for g, n in counts.items() if n >= scene.options.collapse_base]
+    if len(many) == 1:
+        return say(
+            "only {grader} gives so many ({n})", grader=Name(many[0]), n=counted(counts[many[0]])
+        )
+    return (f"the most that anyone gives is {counted(max(counts.values()))}",)
 
 
 CHECK = Check(

@@ -29,10 +29,13 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         return
     if len(whole.panel) > MOST_GRADERS and not whole.gold:
         return
-    pooled = {
-        (f.grader, f.class_)
-        for f in evidence.earlier
-        if f.code == "class_collapse" and f.grader and f.state in (State.FOUND, State.CANNOT_TELL)
+    rule = Rule(whole, evidence.estimates)
+    # "Hidden" needs a pool that looks fine: a cell that the pooled rule could not clear is not hidden.
+    clear_in_pool = {
+        (g, c)
+        for g in whole.panel
+        for c in classes
+        if (reading := rule.read(g, c)) is not None and reading.verdict == "clear"
     }
     cells: list[tuple[Scene, Reading]] = []
     for scene in evidence.slices:
@@ -47,7 +50,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     tested = len(cells)
     told: dict[tuple[str, str], list[_Cell]] = {}
     for (scene, reading), p in zip(cells, adjusted, strict=True):
-        if reading.verdict not in ("found", "two") or (reading.grader, reading.class_) in pooled:
+        if reading.verdict not in ("found", "two"):
+            continue
+        if (reading.grader, reading.class_) not in clear_in_pool:
             continue
         told.setdefault((reading.grader, reading.class_), []).append(_Cell(scene, reading, p))
     told = _without_mirrors(told, whole)

@@ -6,7 +6,32 @@ from collections.abc import Iterable
 
 from voirdire.checks.base import Check, Evidence
 from voirdire.finding import Finding, State, Strength
+from voirdire.scene import UNREAD_LIMIT, Scene
 from voirdire.wording import Name, Text, percent, points, say, times
+
+
+def _where(scene: Scene) -> str:
+    """Which responses the rates are about: the same for all graders only where all could be read."""
+    if scene.grid is None:
+        return "In these counts"
+    there = scene.grid.codes[:, [scene.grid.graders.index(g) for g in scene.panel]] >= 0
+    some, incomplete = (
+        int(there.any(axis=1).sum()),
+        int((there.any(axis=1) & ~there.all(axis=1)).sum()),
+    )
+    if not incomplete:
+        return "On the same responses"
+    if incomplete <= 0.1 * some:
+        return f"On the same responses, but for {incomplete:,} that some grader has no label on,"
+    return "On the responses that each grader could be read on"
+
+
+def _strength(scene: Scene, moved: bool, has_interval: bool) -> Strength:
+    if not moved:
+        return Strength.NONE
+    if not has_interval:
+        return Strength.INDICATIVE
+    return Strength.CERTAIN if len(scene.panel) > 2 else Strength.LIKELY
 
 
 def run(evidence: Evidence) -> Iterable[Finding]:
@@ -50,8 +75,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         most = (high.number or 0.0) * (high.n or 0.0)
         moved = moved or (at_zero > 0 and most >= evidence.whole.options.collapse_base)
         sentence = say(
-            "On the same responses {rate} is {low} under {low_grader} and {high} under {high_grader}"
+            "{where} {rate} is {low} under {low_grader} and {high} under {high_grader}"
             + (": {fold}, {range} apart." if fold else ": {range} apart."),
+            where=_where(evidence.whole),
             rate=Name(rate.name),
             low=percent(low.number),
             low_grader=Name(low.key.grader),
@@ -60,6 +86,17 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             fold=fold,
             range=points(wide.number),
         )
+        for grader in (low.key.grader, high.key.grader):
+            unread = evidence.whole.unread_share(grader)
+            if unread > UNREAD_LIMIT:
+                sentence = (
+                    *sentence,
+                    *say(
+                        " But {grader} left {share} of its calls unread.",
+                        grader=Name(grader),
+                        share=percent(unread),
+                    ),
+                )
         others: Text = ()
         for other in estimates.of("rate_max_over_min", class_=rate.name, slice=""):
             if other.key.other.startswith("without_flagged") and other.number is not None:
@@ -72,11 +109,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         yield Finding(
             code="rate_depends_on_grader",
             state=State.FOUND if moved else State.CLEAR,
-            strength=Strength.CERTAIN
-            if moved and ratio.interval is not None
-            else Strength.NONE
-            if not moved
-            else Strength.INDICATIVE,
+            strength=_strength(evidence.whole, moved, wide.interval is not None),
             class_=rate.name,
             sentence=(*sentence, *others),
             evidence=tuple(e for e in (ratio, wide, zeros, low, high) if e is not None),

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from voirdire import __version__
-from voirdire.cli import audit, convert, demo, look, statistics
+from voirdire.cli import audit, convert, demo, look, reproduce, statistics
 from voirdire.cli.command import Group, examples
 from voirdire.errors import VoirdireError
 from voirdire.wording import printable
@@ -34,7 +34,7 @@ app = typer.Typer(
         ),
     ),
 )
-for module in (audit, look, convert, demo, statistics):
+for module in (audit, look, convert, demo, reproduce, statistics):
     module.add_to(app)
 
 

@@ -92,7 +92,7 @@ def svg(data: Mapping[str, Any], alt: str) -> str:
         levels, left_out = _levels(path)
         y += 16
         body.extend(_heading(rate, path, y))
-        body.extend(_picture(levels, y + 26))
+        body.extend(_picture(levels, y + 26, whole=not left_out))
         y += 26 + HEIGHT + 34
         if left_out:
             y += 12
@@ -120,7 +120,7 @@ def _heading(rate: str, path: Mapping[str, Any], y: float) -> Iterator[str]:
         yield label(total, WIDTH, y, size=12, anchor="end")
 
 
-def _picture(levels: Sequence[Mapping[str, Any]], top: float) -> Iterator[str]:
+def _picture(levels: Sequence[Mapping[str, Any]], top: float, *, whole: bool) -> Iterator[str]:
     low, high, step = _range(levels)
     bottom = top + HEIGHT
 
@@ -175,7 +175,8 @@ def _picture(levels: Sequence[Mapping[str, Any]], top: float) -> Iterator[str]:
             if text_width(shown, 11.5) > slot - 4:
                 shown = _points(change)
         yield label(shown, middle, over, size=11.5, anchor="middle")
-        before = (right, at(value))
+        # Over steps that are left out no line is drawn: the change is from the step before.
+        before = (right, at(value)) if whole or i else None
 
 
 def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, ...]:

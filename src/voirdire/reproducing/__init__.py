@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from voirdire.reproducing.base import Basis, Holds, Ledger, Line, NotPrinted, Paper, Value, published
-from voirdire.reproducing.ledger import document, ledger, listing, papers, write
+from voirdire.reproducing.base import (
+    Basis,
+    Holds,
+    Ledger,
+    Line,
+    NotPrinted,
+    Paper,
+    Value,
+    published,
+)
+from voirdire.reproducing.pages import document, ledger, listing, papers, write
 
 __all__ = [
     "Basis",

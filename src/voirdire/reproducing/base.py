@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -45,8 +45,12 @@ class Holds(StrEnum):
     NOT_RECOMPUTABLE = "not recomputable"
 
 
-class NotPrinted(Exception):  # noqa: N818
+class NotPrinted(Exception):
     """A figure that a recomputation needs is not printed."""
+
+
+class Contradiction(Exception):
+    """What a recomputation needs cannot all be true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +136,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """All lines of one paper."""
+    """All lines of one paper; ``titles`` says what each of its tables is about."""
 
     name: str
     title: str
     lines: tuple[Line, ...]
+    titles: Mapping[str, str]
     source: Input | None = None
 
     @property
@@ -206,7 +211,7 @@ def half_of_last_digit(printed: Any, *, rounded: bool = False) -> float:
     return 0.5 if rounded else 0.0
 
 
-@cache@cache
+@cache
 def _shipped(file: str) -> tuple[str, str]:
     from importlib.resources import files
 
@@ -225,7 +230,8 @@ def source_of(file: str, rows: int) -> Input:
     return Input(name=file, sha256=_shipped(file)[1], rows=rows)
 
 
-Recompute = Callable[[P], "Value | str | None"]
+# From the paper without the figure; a lambda in a loop also holds what the loop runs over.
+Recompute = Callable[..., "Value | str | None"]
 
 
 # --- lines --------------------------------------------------------------------------------------
@@ -242,7 +248,7 @@ class Book(Generic[P]):
         section: str,
         what: Text | str,
         path: Path,
-        recompute: Recompute[P],
+        recompute: Recompute,
         how: str,
         *,
         rests_on: Basis = Basis.FIGURES,
@@ -257,6 +263,8 @@ class Book(Generic[P]):
             value = recompute(self.paper.blank(*path))
         except NotPrinted as needed:
             value, how = None, f"{how}; not printed: {needed}"
+        except Contradiction as found:
+            value, how = "contradiction", f"{how}; {found}"
         tolerance = 0.0
         if printed is not None and not isinstance(printed, str):
             tolerance = half_of_last_digit(printed, rounded=rounded)
@@ -283,7 +291,7 @@ class Book(Generic[P]):
         path: Path,
         how: str = "the labels are not public",
         *,
-        between: Recompute[P] | None = None,
+        between: Recompute | None = None,
         unit: str = "",
     ) -> None:
         """A figure that needs labels; ``between`` is what counts leave possible for it."""
@@ -291,14 +299,21 @@ class Book(Generic[P]):
             section, what, path, between or (lambda p: None), how, rests_on=Basis.LABELS, unit=unit
         )
 
+
 def list_in_words(items: Sequence[Any]) -> str:
     return ", ".join(map(str, items)) or "none"
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reproduction:
-    """A paper whose figures can be reproduced: its name on the command line, and its lines."""
+    """A paper whose figures can be reproduced.
+
+    ``name`` is what stands on the command line, ``file`` holds the printed figures, ``titles`` says
+    what each section of the ledger is about, and ``lines`` makes the ledger's lines of the figures.
+    """
 
     name: str
     title: str
     file: str
+    titles: Mapping[str, str]
     lines: Callable[[Mapping[str, Any]], tuple[Line, ...]]

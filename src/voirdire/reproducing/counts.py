@@ -15,10 +15,10 @@ import numpy as np
 
 from voirdire import auditing
 from voirdire.auditing import Audit
+from voirdire.errors import InputError
 from voirdire.finding import State
 from voirdire.labels import Labels
-from voirdire.options import Options
-from voirdire.reproducing.base import NotPrinted, Paper, Path, Value
+from voirdire.reproducing.base import Contradiction, NotPrinted, Paper, Path, Value
 from voirdire.scene import Estimates
 from voirdire.stats import pairwise, spread
 
@@ -39,8 +39,12 @@ class CountPaper(Paper):
     def reference(self) -> str:
         return str(self.at("reference"))
 
-    def counts(self, corpus: str, grader: str) -> tuple[float | None, ...]:
-        """A grader's class counts, with those that follow from the caption and the row's total."""
+    def counts(self, corpus: str, grader: str, *, inferred: bool = True) -> list[float | None]:
+        """A grader's class counts as printed, or said to be 0 in a caption.
+
+        ``inferred`` fills in what then follows from the row's total: the one count that is not
+        printed, or zeros where the printed ones are all labels.
+        """
         classes = list(self.at("classes"))
         printed = self.raw("counts", corpus, grader) or [None] * len(classes)
         row = [None if c is None else float(c) for c in printed]
@@ -49,12 +53,13 @@ class CountPaper(Paper):
                 place = classes.index(class_)
                 if grader in graders and row[place] is None:
                     row[place] = 0.0
-        rest = self.n - sum(c for c in row if c is not None)
         missing = [i for i, c in enumerate(row) if c is None]
-        if rest == 0 or len(missing) == 1:
-            for i in missing:
-                row[i] = rest
-        return tuple(row)
+        if missing and inferred:
+            rest = self.n - sum(c for c in row if c is not None)
+            if rest == 0 or len(missing) == 1:
+                for i in missing:
+                    row[i] = rest if len(missing) == 1 else 0.0
+        return row
 
     def count(self, corpus: str, grader: str, class_: str) -> float:
         found = self.counts(corpus, grader)[list(self.at("classes")).index(class_)]
@@ -67,9 +72,10 @@ class CountPaper(Paper):
             classes=tuple(self.at("classes")),
             scale=tuple(self.at("ordered_scale")),
             off_scale=tuple(self.at("off_scale")),
+            refusal_like=tuple(self.at("refusal_like")),
             reference=self.reference,
             total=self.n,
-            rows=tuple((g, self.counts(corpus, g)) for g in graders),
+            rows=tuple((g, tuple(self.counts(corpus, g))) for g in graders),
         )
 
     @property
@@ -84,6 +90,7 @@ class CountTable:
     classes: tuple[str, ...]
     scale: tuple[str, ...]
     off_scale: tuple[str, ...]
+    refusal_like: tuple[str, ...]
     reference: str
     total: float
     rows: tuple[tuple[str, tuple[float | None, ...]], ...]
@@ -99,19 +106,20 @@ def audited(table: CountTable, without: tuple[str, ...] = ()) -> Audit:
         columns[class_] = [None if c[i] is None else int(c[i] or 0) for _, c in table.rows]
     columns["total"] = [int(table.total)] * len(table.rows)
     frame = pl.DataFrame(columns, schema_overrides=dict.fromkeys(table.classes, pl.Int64))
-    options = Options.of(
-        layout="counts",
-        scale=table.scale,
-        off_scale=table.off_scale,
-        refusal_like=table.off_scale[1:],
-        reference=table.reference if any(g == table.reference for g, _ in table.rows) else "",
-        without=[g for g in without if any(g == r for r, _ in table.rows)],
-    )
-    return auditing.run(Labels.from_frame(frame, **_given(options)), None)
-
-
-def _given(options: Options) -> dict[str, Any]:
-    return {name: getattr(options, name) for name in options.changed()}
+    names = [g for g, _ in table.rows]
+    try:
+        labels = Labels.from_frame(
+            frame,
+            layout="counts",
+            scale=table.scale,
+            off_scale=table.off_scale,
+            refusal_like=table.refusal_like,
+            reference=table.reference if table.reference in names else "",
+            without=[g for g in without if g in names],
+        )
+        return auditing.run(labels)
+    except InputError as error:
+        raise Contradiction(f"the audit refuses these counts: {error}") from error
 
 
 def estimate(audit: Audit, statistic: str, **key: str) -> float | None:
@@ -131,8 +139,13 @@ def dispersion(
     without: Sequence[str] = (),
 ) -> Value:
     """A dispersion of a rate as the audit gives it, or all values that unprinted counts allow."""
-    audit = audited(paper.table(corpus, graders), tuple(without))
-    other = f"without:{'+'.join(g for g in graders if g in without)}" if without else ""
+    return _dispersion(paper.table(corpus, graders), tuple(without), rate, statistic)
+
+
+@lru_cache(maxsize=256)
+def _dispersion(table: CountTable, without: tuple[str, ...], rate: str, statistic: str) -> Value:
+    audit = audited(table, without)
+    other = f"without:{'+'.join(g for g, _ in table.rows if g in without)}" if without else ""
     found = estimate(audit, statistic, class_=rate, other=other)
     return Value.of(found) if found is not None else _over_fillings(audit, rate, statistic, other)
 
@@ -233,9 +246,7 @@ def kappa(
     return Value(float(found.min()), float(found.max()), float(slack))
 
 
-def agreement_from_kappa(
-    paper: CountPaper, corpus: str, grader: str, coefficient: Path
-) -> Value:
+def agreement_from_kappa(paper: CountPaper, corpus: str, grader: str, coefficient: Path) -> Value:
     """The agreement in percent that a printed kappa and the printed margins leave."""
     by_chance = chance(paper, corpus, grader)
     found = 100 * (paper.number(*coefficient) * (1 - by_chance) + by_chance)

@@ -6,7 +6,17 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from voirdire.reproducing.base import Basis, Book, Line, Path, Recompute, Reproduction, Value, list_in_words
+from voirdire.reproducing.base import (
+    Basis,
+    Book,
+    Line,
+    NotPrinted,
+    Path,
+    Recompute,
+    Reproduction,
+    Value,
+    list_in_words,
+)
 from voirdire.reproducing.counts import (
     CountPaper,
     agreement_from_kappa,
@@ -17,9 +27,9 @@ from voirdire.reproducing.counts import (
     kappa,
     kappa_between,
 )
-from voirdire.reproducing.base import NotPrinted
 from voirdire.wording import Name, Text, plain, say
 
+COUNTS_SECTION = "Table 8, and the counts in Tables 12 and 13"
 RATES = {"comply": "compliance", "non_refusal": "non_refusal"}
 
 
@@ -59,7 +69,7 @@ def lines(figures: Mapping[str, Any]) -> tuple[Line, ...]:
     return tuple(book.lines)
 
 
-def _spread_of(corpus: str, rate: str, statistic: str, factor: float = 1.0) -> Recompute[CountPaper]:
+def _spread_of(corpus: str, rate: str, statistic: str, factor: float = 1.0) -> Recompute:
     """A dispersion over the eight graders of the roster."""
     return lambda p: dispersion(p, corpus, p.at("roster"), rate, statistic).times(factor)
 
@@ -106,7 +116,7 @@ def _abstract(book: Book[CountPaper]) -> None:
         where,
         "responses that it labelled",
         (*key, "responses"),
-        lambda p: Value.of(sum(_printed(p, "B", p.at(*key, "grader")))),
+        lambda p: _sum(p, "B", p.at(*key, "grader")),
         "sum of its counts in Table 8, corpus B",
         rests_on=Basis.COUNTS,
     )
@@ -156,10 +166,16 @@ def _abstract(book: Book[CountPaper]) -> None:
     )
 
 
-def _printed(paper: CountPaper, corpus: str, grader: str) -> list[float]:
-    """The counts of a row as they are printed, none of them inferred."""
-    row = paper.at("counts", corpus, grader)
-    return [float(c) for c in row if c is not None]
+def _printed(paper: CountPaper, corpus: str, grader: str) -> list[float | None]:
+    """The counts of a row, printed in it or said to be 0 in a caption, none of them inferred."""
+    return paper.counts(corpus, grader, inferred=False)
+
+
+def _sum(paper: CountPaper, corpus: str, grader: str) -> Value:
+    """What the counts of a row add up to: at least what is printed, where some are not."""
+    row = _printed(paper, corpus, grader)
+    known = sum(c for c in row if c is not None)
+    return Value(known, math.inf if None in row else known)
 
 
 def _table1(book: Book[CountPaper]) -> None:
@@ -455,21 +471,17 @@ def _table7(book: Book[CountPaper]) -> None:
 
 
 def _table8(book: Book[CountPaper]) -> None:
-    where, key = "Table 8, and the counts of Tables 12 and 13", ("counts",)
+    where, key = COUNTS_SECTION, ("counts",)
     paper = book.paper
     for corpus, graders in paper.at(*key).items():
         for grader, row in graders.items():
             cells = [(*key, corpus, grader, i) for i, c in enumerate(row) if c is not None]
-            missing = len(row) - len(cells)
+            missing = _printed(paper, corpus, grader).count(None)
             book.add(
                 where,
                 _of(grader, corpus, "its counts add up to"),
                 ("n_items",),
-                lambda p, c=corpus, g=grader, m=missing: (
-                    Value.of(sum(_printed(p, c, g)))
-                    if not m
-                    else Value(sum(_printed(p, c, g)), math.inf)
-                ),
+                lambda p, c=corpus, g=grader: _sum(p, c, g),
                 "sum of the printed counts"
                 + (f"; {missing} of {len(row)} are not printed" if missing else ""),
                 rests_on=Basis.COUNTS,
@@ -786,7 +798,7 @@ def _table17(book: Book[CountPaper]) -> None:
         slack = p.half(*rates, 0) + p.half(*rates, 1)
         return Value.of(p.number(*rates, 0) - p.number(*rates, 1), slack)
 
-    known: dict[tuple[str, int], tuple[Recompute[CountPaper], str]] = {
+    known: dict[tuple[str, int], tuple[Recompute, str]] = {
         ("rubric revision, end to end", 0): (
             lambda p: Value.of(p.number(*table10, "end_to_end_points")),
             "Table 10, end to end",
@@ -895,5 +907,25 @@ REPRODUCTION = Reproduction(
         "The Missing Compliance Class: LLM Graders That Collapse Jailbreak Success, and a Free Check"
     ),
     file="published_missing_class.json",
+    titles={
+        "Abstract": "What the abstract says of the rates",
+        "Table 1": "Compliance and non-refusal rates for the same 900 responses",
+        "Table 2": "Where each grader puts the reference’s compliant responses",
+        "Figure 1": "How many of them each grader loses, and how far they move",
+        "Table 3": "How many of them each grader keeps, on four corpora",
+        "Table 5": "The spreads under three labelling protocols",
+        "Table 6": "Dispersion of the eight graders’ rates",
+        "Table 7": "Agreement with the reference beyond chance",
+        COUNTS_SECTION: "Label counts of each grader",
+        "Table 9": "Agreement with the consensus of the others, and labels that nobody shares",
+        "Table 10": "One grader’s non-refusal rate after each decision",
+        "Table 11": "Each grader against the people",
+        "Table 12": "The held-out 7B grader",
+        "Table 13": "Every grader on corpus A",
+        "Table 14": "Spreads on each corpus, with and without the dense 8B and 9B graders",
+        "Table 15": "Where each grader puts the reference’s compliant responses on corpus C",
+        "Table 17": "Swings with their intervals",
+        "In the text": "Flags, self-disagreement and the effective n",
+    },
     lines=lines,
 )

@@ -49,7 +49,10 @@ class Statistic:
       ``from_share``): with these the interval at the edge is honest. ``from_share(p, totals)``
       turns such a share into the value.
     * ``contrast``: a quantity of each cluster whose total is tested to be below zero, one-sided.
+    * ``null_variance``: how many times its variance as counted the contrast's variance is under the
+      hypothesis (at least 1), from unweighted totals.
     * ``counts_p``: the same test where only counts are known.
+    * ``unweighted``: counts of labels, which design weights do not change.
     * ``reason``: why outputs are undefined, where the estimand's own words do not say it.
     """
 
@@ -59,9 +62,11 @@ class Statistic:
     share: Callable[[Array, Given], tuple[Array, Array]] | None = None
     from_share: Callable[[Array, Array, Given], Array] | None = None
     contrast: Callable[[Array, Given], Array] | None = None
+    null_variance: Callable[[Array, Given], Array] | None = None
     counts_p: Callable[[Array, Given], Array] | None = None
     counts_method: str = "wilson"
     reason: Callable[[Array, Given], Sequence[str]] | None = None
+    unweighted: bool = False
     listed: bool = True
 
     @property

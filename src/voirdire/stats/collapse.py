@@ -64,6 +64,21 @@ def _contrast(cells: Array, given: Given) -> Array:
     return np.asarray(cells[..., 0, :] / given["below"] - cells[..., 1, :])
 
 
+def _null_variance(cells: Array, given: Given) -> Array:
+    """How much larger the contrast's variance is where the ratio just is the threshold.
+
+    Counts as independent: own / threshold² + other, at the observed counts and at those expected
+    under the hypothesis with the same sum. Clusters and pairing are in the variance that this
+    multiplies. Simulated (benchmarks/level.py): 0.75 to 1.0 of the nominal 5 %.
+    """
+    below = given["below"]
+    own, other = cells[..., 0, :], cells[..., 1, :]
+    both = own + other
+    observed = own / below**2 + other
+    expected = both * (below / (1 + below)) / below**2 + both / (1 + below)
+    return np.maximum(1.0, expected / np.where(observed > 0, observed, np.inf))
+
+
 def _counts_p(cells: Array, given: Given) -> Array:
     return np.array(
         [
@@ -82,6 +97,7 @@ STATISTIC = Statistic(
     share=_share,
     from_share=_from_share,
     contrast=_contrast,
+    null_variance=_null_variance,
     counts_p=_counts_p,
     counts_method="poisson_ratio",
     listed=False,
@@ -95,11 +111,17 @@ S_OWN = Statistic(
     solve=lambda cells, given: cells[..., 0, :],
     n=_common,
     contrast=lambda cells, given: _contrast(cells[..., ::-1, :], given),
+    null_variance=lambda cells, given: _null_variance(cells[..., ::-1, :], given),
     counts_p=lambda cells, given: _counts_p(cells[::-1], given),
     listed=False,
+    unweighted=True,
 )
 S_OTHERS = Statistic(
-    estimand=OTHERS, solve=lambda cells, given: cells[..., 1, :], n=_common, listed=False
+    estimand=OTHERS,
+    solve=lambda cells, given: cells[..., 1, :],
+    n=_common,
+    listed=False,
+    unweighted=True,
 )
 
 

@@ -383,8 +383,8 @@ def _figure(
         data={"rates": drawn},
         alt=(Name("Levels of the rate, one a step. " + "; ".join(words[:8])),),
         caption=(
-            "Each level is the rate after a step, in the order of the decisions; the band is its "
-            "interval. Numbers between levels are changes in points. No response changed.",
+            "Each level is the rate after a step, in the order of the decisions, with its interval; "
+            "changes from the step before are in points. No response changed.",
         ),
     )
 

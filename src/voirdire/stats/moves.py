@@ -114,9 +114,9 @@ def _away(cells: Array, given: Given) -> Array:
     return _neighbour_parts(cells, given)[1]
 
 
-S_KEPT = Statistic(estimand=KEPT, solve=_kept, n=_of_class)
-S_MOVED = Statistic(estimand=MOVED, solve=_moved, n=_moved_of)
-S_FOUND = Statistic(estimand=FOUND, solve=_found, n=_labels_of)
+S_KEPT = Statistic(estimand=KEPT, solve=_kept, n=_of_class, unweighted=True)
+S_MOVED = Statistic(estimand=MOVED, solve=_moved, n=_moved_of, unweighted=True)
+S_FOUND = Statistic(estimand=FOUND, solve=_found, n=_labels_of, unweighted=True)
 S_NEIGHBOUR = Statistic(estimand=NEIGHBOUR_SHARE, solve=_neighbour, n=_away, share=_neighbour_parts)
 
 

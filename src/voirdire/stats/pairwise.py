@@ -631,7 +631,7 @@ def matrix(scene: Scene, estimates: Estimates) -> list[Block]:
         return []
     order = sorted(known, key=lambda c: (float(c["value"] or 0), str(c["row"]), str(c["column"])))
 
-    def pair(cell: dict[str, object]) -> str:
+    def pair(cell: dict[str, Any]) -> str:
         return f"{cell['row']} and {cell['column']} {number(float(str(cell['value'])), 2)}"
 
     return [

@@ -89,6 +89,7 @@ def _rate(cells: Array, given: Given) -> Array:
 
 
 S_COUNT = Statistic(
+    unweighted=True,
     estimand=LABEL_COUNT,
     solve=_label_count,
     n=_total,

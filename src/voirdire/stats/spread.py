@@ -16,6 +16,7 @@ from voirdire.wording import Name, Text, listed, percent, points, say, times
 
 TABLE6 = Source(text='"The Missing Compliance Class", Table 6')
 VOTE_RULES = ("majority", "first")
+NOT_PRINTED = "a count that it needs is not printed"
 FEWER_THAN_TWO = "fewer than two graders have a rate above zero"
 
 
@@ -150,7 +151,11 @@ def _fewest_labels(cells: Array, given: Given) -> Array:
 
 
 def _statistic(estimand: Estimand, solve: Callable[[Array, Given], Array]) -> Statistic:
-    return Statistic(estimand=estimand, solve=solve, n=_fewest_labels)
+    def reason(totals: Array, given: Given) -> Sequence[str]:
+        unknown = np.atleast_1d(np.isnan(_rates(totals, given)).any(axis=0))
+        return [NOT_PRINTED if u else estimand.undefined_when for u in unknown]
+
+    return Statistic(estimand=estimand, solve=solve, n=_fewest_labels, reason=reason)
 
 
 MAX_OVER_MIN = _statistic(

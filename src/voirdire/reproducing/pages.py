@@ -21,9 +21,8 @@ from voirdire.document import (
     Document,
     Heading,
     Kind,
-    Paragraph,
+    Paste,
     Table,
-    Tone,
     cell,
 )
 from voirdire.errors import UsageError
@@ -39,18 +38,28 @@ from voirdire.reproducing.base import (
 )
 from voirdire.wording import Name, Text, say
 
+NUMBERS = ("lowest", "highest", "tolerance")
 LATER = {"three-ways": "Three Ways Classical Test Theory Can Mislead"}
 
 
+def papers() -> dict[str, Reproduction]:
+    """The papers that can be reproduced, by name: one file each in this folder."""
+    return {r.name: r for r in plugins.load("reproducing", Reproduction)}
+
+
 def ledger(name: str = "missing-class", figures: Mapping[str, Any] | None = None) -> Ledger:
-    """The ledger of a paper. Raises :class:`UsageError` for a name that is not known."""
-    if name not in PAPERS:
+    """The ledger of a paper. ``figures`` are those that it prints; by default those that ship.
+
+    Raises :class:`UsageError` for a name that is not known.
+    """
+    known = papers()
+    if name not in known:
         later = f" {name} comes later." if name in LATER else ""
-        raise UsageError(f"{name!r} cannot be reproduced.{later} What can: {', '.join(PAPERS)}.")
-    file, title = PAPERS[name]
-    made = lines(published(name) if figures is None else figures)
-    source = Input(name=file, sha256=_shipped(file)[1], rows=len(made))
-    return Ledger(name=name, title=title, lines=made, source=source if figures is None else None)
+        raise UsageError(f"{name!r} cannot be reproduced.{later} What can: {', '.join(known)}.")
+    paper = known[name]
+    made = paper.lines(published(paper.file) if figures is None else figures)
+    source = source_of(paper.file, len(made)) if figures is None else None
+    return Ledger(name=name, title=paper.title, lines=made, titles=paper.titles, source=source)
 
 
 def document(book: Ledger) -> Document:
@@ -67,25 +76,21 @@ def document(book: Ledger) -> Document:
             ),
             rows=tuple(_counted(book, basis) for basis in Basis),
             note=(
-                "Each figure is recomputed without its own printed value. A figure that is not "
-                "recomputed may still be impossible beside the others; then it does not hold.",
+                "Each figure is recomputed without its own printed value. One that cannot be "
+                "recomputed may still be impossible beside the others; then it does not hold. "
+                "Rates, spreads and flags come from the audit of count tables, kappa from its "
+                "statistics of agreement. The tolerance, ±, is half of the last printed digit and "
+                "what the rounding of other printed figures may add.",
             ),
         ),
     ]
     if failed:
         blocks.append(_table("Lines that do not hold", failed, section=True))
     for section, held in itertools.groupby(book.lines, key=lambda line: line.section):
-        blocks += [Heading(text=section), _table(section, list(held))]
-    blocks.append(
-        Paragraph(
-            tone=Tone.NOTE,
-            text=(
-                "Tolerance: half of the last printed digit, and what the rounding of the printed "
-                "figures that a line is made of may add. Rates and spreads come from the audit of "
-                "count tables, kappa from its agreement statistics.",
-            ),
-        )
-    )
+        blocks += [
+            Heading(text=section),
+            _table(book.titles.get(section, section), list(held)),
+        ]
     return Document(
         title=f"Ledger of {book.name}",
         summary=summary(book),
@@ -186,9 +191,10 @@ def _tolerance_text(line: Line) -> str:
 
 def listing() -> Document:
     """What ``voirdire reproduce`` can reproduce."""
+    known = papers()
     rows = [
-        *((name, title, f"voirdire reproduce {name}") for name, (_, title) in PAPERS.items()),
-        *((name, title, "not yet") for name, title in LATER.items()),
+        *((name, paper.title) for name, paper in known.items()),
+        *((name, f"{title} (not yet)") for name, title in LATER.items()),
     ]
     return Document(
         title="What can be reproduced",
@@ -196,12 +202,12 @@ def listing() -> Document:
         blocks=(
             Table(
                 title="Papers",
-                columns=(
-                    Column(title="name", kind=Kind.NAME),
-                    Column(title="paper"),
-                    Column(title="command"),
-                ),
-                rows=tuple((cell(Name(a)), cell(b), cell(c)) for a, b, c in rows),
+                columns=(Column(title="name", kind=Kind.NAME), Column(title="paper")),
+                rows=tuple((cell(Name(name)), cell(title)) for name, title in rows),
+            ),
+            Paste(
+                title="The ledger of one",
+                lines=tuple((f"voirdire reproduce {name}",) for name in known),
             ),
         ),
         estimates=(),
@@ -210,12 +216,6 @@ def listing() -> Document:
 
 
 # --- files --------------------------------------------------------------------------------------
-
-
-def records(book: Ledger) -> Iterator[dict[str, Any]]:
-    """All lines as plain values."""
-    for line in book.lines:
-        yield line.record()
 
 
 def write(book: Ledger, path: Path) -> None:
@@ -229,21 +229,18 @@ def write(book: Ledger, path: Path) -> None:
             "voirdire": voirdire.__version__,
             "paper": book.title,
             "holds": book.holds,
-            "lines": list(records(book)),
+            "lines": [line.record() for line in book.lines],
         }
         text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
         write_whole(path, text.encode("utf-8"))
         return
-    import io
-
     import polars as pl
 
-    numbers = ("recomputed", "lowest", "highest", "tolerance")
     rows = [
         {k: (None if v is None else str(v)) if k == "recomputed" else v for k, v in r.items()}
-        for r in records(book)
+        for r in (line.record() for line in book.lines)
     ]
-    schema = {k: pl.Float64 if k in numbers[1:] else pl.String for k in rows[0]}
+    schema = {k: pl.Float64 if k in NUMBERS else pl.String for k in rows[0]}
     frame = pl.DataFrame(rows, schema=schema)
     held = io.BytesIO()
     if suffix == ".csv":
