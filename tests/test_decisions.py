@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 from xml.etree import ElementTree
 
@@ -63,8 +64,9 @@ def path(grader: str = "g") -> Rows:
     return [(r, grader, label, step, r) for step, labels in steps for r, label in labels.items()]
 
 
-def path_audit(**options: Any) -> Audit:
-    return audit(path(), failed="?=unparsed", **options)
+@cache
+def path_audit() -> Audit:
+    return audit(path(), failed="?=unparsed")
 
 
 def test_each_step_has_its_rate_over_the_labels_readable_then() -> None:
@@ -229,9 +231,10 @@ def test_a_grader_without_a_label_at_the_first_step_has_no_end_to_end_change() -
     assert moved["value"] == 6
 
 
-def test_graders_whose_rows_have_no_step_stand_still_and_are_named_so() -> None:
+@pytest.mark.parametrize("method", ["auto", "bootstrap"])
+def test_graders_whose_rows_have_no_step_stand_still_and_are_named_so(method: str) -> None:
     rows = [*path(), *((r, "still", label, None, r) for r, label in FIRST.items())]
-    found = audit(rows, failed="?=unparsed")
+    found = audit(rows, failed="?=unparsed", interval=method)
     row = one(found, "decision_total", grader="still", class_="comply", line="+ repair")
     assert (row["value"], row["low"]) == (0, None)
     shown = str(found.document)

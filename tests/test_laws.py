@@ -178,7 +178,9 @@ def panels(
     if weights:
         options["weight_kind"] = weights
     if tagged:
-        options["by"] = ["topic"]
+        options |= {"by": ["topic"], "standardise": ["topic"]}
+        if any(r.topic == "x" for r in rows):
+            options["drop"] = ["topic=x"]
     return Panel(tuple(rows), options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from voirdire.stats.swings import mix_of
 PLAN = {"plain": (10, 8, 4), "coded": (10, 6, 0), "other": (20, 1, 2)}
 
 
-def table(plan: dict[str, tuple[int, ...]], **extra: Any) -> pl.DataFrame:
+def table(plan: Mapping[str, tuple[int, ...]], **extra: Any) -> pl.DataFrame:
     rows = [
         (f"{kind}{i:03}", grader, "yes" if i < yes else "no", kind, f"{kind}{i % 5}")
         for kind, (n, *counts) in plan.items()

@@ -53,7 +53,10 @@ def sources(inputs: Sequence[Any]) -> list[Source]:
         if isinstance(given, Source):
             found.append(given)
         elif isinstance(given, str) and given == "-":
-            found.append(Source(name="standard input", content=sys.stdin.buffer.read()))
+            content = sys.stdin.buffer.read()
+            if not content:
+                raise InputError("standard input: it is empty.")
+            found.append(Source(name="standard input", content=content))
         elif isinstance(given, str | Path):
             found.extend(_files(str(given)))
         else:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from voirdire.errors import UsageError
 from voirdire.labels import ALL_OUTCOMES, Labels
 from voirdire.options import MISSING
 
@@ -206,6 +207,11 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
         else:
             spread = np.full(responses * graders, -1, dtype=np.int64)
             spread[place] = tag_codes
+            if (spread[place] != tag_codes).any():
+                raise UsageError(
+                    f"--by {tag}: its value differs between the votes or steps of one response and "
+                    "grader, so they cannot be sliced by it."
+                )
             held[tag] = (values, spread.reshape(responses, graders))
     return Grid(
         graders=names,

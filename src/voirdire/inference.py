@@ -30,6 +30,7 @@ FEWEST_EVENTS = 5  # clusters with an event (and with none) below which a share 
 UNDEFINED_SHARE = 0.01  # of replicates or jackknife values, above which there is no interval
 
 NOT_PRINTED = "a count that it needs is not printed"
+FEW_EVENTS = f"a rate in it rests on fewer than {FEWEST_EVENTS} clusters"
 ALL_THE_SAME = "all clusters say the same"
 
 
@@ -263,12 +264,17 @@ def _from_tally(
         alone = [s for s in strata if tally.clusters[tally.strata == s].sum() < 2]
         if alone:
             return [(None, "a stratum has one cluster only")] * outputs
-    made: list[tuple[Interval | None, str]] = [(None, "")] * outputs
     edge = _edges(statistic, tally, given, values)
     if drawn is not None:
         made = _percentiles(statistic, drawn, given, outputs, settings)
     else:
         made = _jackknife(statistic, tally, given, values, settings, len(strata))
+    if statistic.events is not None:
+        events = _outputs(statistic.events(tally.rows, tally.clusters, given), outputs)
+        made = [
+            m if n >= FEWEST_EVENTS else (None, FEW_EVENTS)
+            for m, n in zip(made, events, strict=True)
+        ]
     if edge is None:
         return made
     for i in range(outputs):
@@ -278,7 +284,8 @@ def _from_tally(
             continue  # too many replicates are undefined: there is no interval at all
         # The bootstrap's own percentiles stand, as both papers print them, unless they have no width.
         if flat or interval is None or (edge.at_edge[i] and drawn is None):
-            made[i] = (_edge_interval(statistic, tally, given, i, edge, settings, len(strata)), "")
+            at_edge = _edge_interval(statistic, tally, given, i, edge, settings, len(strata))
+            made[i] = (at_edge, "" if at_edge is not None else why or ALL_THE_SAME)
     return made
 
 
@@ -348,6 +355,9 @@ def _edge_interval(
     low, high = _mapped(statistic, low, high, tally.total, given, i, len(edge.events))
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
+    bounds = statistic.estimand
+    low = low if bounds.low is None else max(low, bounds.low)
+    high = high if bounds.high is None else min(high, bounds.high)
     return Interval(
         low=low,
         high=high,
@@ -437,6 +447,9 @@ def _percentiles(
             made.append((None, f"the value is undefined in {lost} of {len(replicates)} replicates"))
             continue
         low, high = intervals.percentile(finite, settings.level)
+        if not high - low > 1e-12 * max(1.0, abs(low)):  # no width, up to rounding
+            made.append((None, ALL_THE_SAME))
+            continue
         made.append(
             (
                 Interval(

@@ -10,6 +10,7 @@ import difflib
 import json
 import os
 import re
+import shlex
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ from voirdire.wording import Name, Text, listed, plain, plural, printable, say
 
 ALL_OUTCOMES = (*OUTCOMES, MISSING)
 SHOWN = 20
+# Columns of our own while labels are assembled: no column of a user has a zero byte in its name.
+_PART, _ROW, _CLASS, _OUTCOME = "\0part", "\0row", "\0class", "\0outcome"
+_TWICE, _KINDS = "\0twice", "\0kinds"
 READING_ONLY = (
     *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
     *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
@@ -157,8 +161,9 @@ class Labels:
             carried = {
                 "version": 1,
                 "kind": self.kind,
-                "scale": list(self.scale) if self.ordered else [],
-                "off_scale": list(self.off_scale) if self.ordered else [],
+                "ordered": self.ordered,
+                "scale": list(self.scale),
+                "off_scale": list(self.off_scale),
                 "clusters_declared": self.clusters_declared,
                 "gold": gold_name(self.grader_names, self.options),
                 "reference": self.options.reference,
@@ -239,6 +244,11 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
         )
     options = _with_carried(parts, options)
     notices: list[Text] = [n for p in parts for n in p.notices]
+    notices += [
+        say("{recode} matches nothing.", recode=Name(r))
+        for r in parts[0].unmatched
+        if all(r in p.unmatched or r in p.absent for p in parts)
+    ]
     frame = _appended(parts)
     if frame.is_empty():
         raise InputError(f"{', '.join(p.name for p in parts)}: there are no labels in it.")
@@ -307,7 +317,7 @@ def _with_carried(parts: Sequence[Rows], options: Options) -> Options:
     scales = {
         (tuple(p.carried.get("scale", ())), tuple(p.carried.get("off_scale", ())))
         for p in parts
-        if p.carried
+        if p.carried.get("ordered")
     }
     if len(scales) == 1:
         scale, off_scale = scales.pop()
@@ -333,21 +343,23 @@ def _appended(parts: Sequence[Rows]) -> pl.DataFrame:
     frames = []
     for i, part in enumerate(parts):
         frame = part.frame.with_columns(
-            pl.lit(i, dtype=pl.Int32).alias("__part"),
-            pl.int_range(pl.len(), dtype=pl.Int64).alias("__row"),
+            pl.lit(i, dtype=pl.Int32).alias(_PART),
+            pl.int_range(pl.len(), dtype=pl.Int64).alias(_ROW),
         )
         if len(parts) > 1 and "file" not in frame.columns:
             frame = frame.with_columns(pl.lit(part.stem).alias("file"))
-        texts = [c for c in frame.columns if c not in ("__part", "__row", "weight")]
+        texts = [c for c in frame.columns if c not in (_PART, _ROW, "weight")]
         frames.append(frame.with_columns(pl.col(c).cast(pl.String) for c in texts))
     frame = pl.concat(frames, how="diagonal_relaxed")
     absent = [c for c in CANONICAL if c not in frame.columns]
     return frame.with_columns(pl.lit(None, dtype=pl.String).alias(c) for c in absent)
 
 
-def _where(parts: Sequence[Rows], part: int, row: int) -> str:
+def _where(parts: Sequence[Rows], part: int, row: int, column: str = "") -> str:
+    """Where a row stands: file, line and column (that of the label where no other is meant)."""
     place = parts[part].place(row)
-    column = f", column {printable(place.column)}" if place.column else ""
+    column = column or place.column
+    column = f", column {printable(column)}" if column else ""
     return f"{printable(parts[part].name)}, {place.unit} {place.line}{column}"
 
 
@@ -438,7 +450,9 @@ def _classified(
     forms = {text: number_form(text) for text in left}
     if known:
         spelling = {f: c for c in known if (f := number_form(c)) is not None}
-        renamed = {t: spelling[f] for t, f in forms.items() if f is not None and f in spelling}
+        # Only where every label cell is a number or a boolean word are they brought to one form.
+        numbers = all(f is not None for f in forms.values())
+        renamed = {t: spelling[f] for t, f in forms.items() if numbers and f in spelling}
         to_class.update(renamed)
         left = [t for t in left if t not in renamed]
     elif left and all(f is not None for f in forms.values()):
@@ -461,6 +475,11 @@ def _classified(
             )
         )
     strangers = [t for t in to_class if known and to_class[t] not in known]
+    for text, new in options.map:
+        if known and new.strip() not in known:
+            raise UsageError(
+                f"--map {text}={new}: {new!r} is not on the scale ({', '.join((*scale, *off_scale))})."
+            )
     if rest_outcome:
         to_outcome.update(dict.fromkeys((*left, *strangers), rest_outcome))
         for text in strangers:
@@ -474,35 +493,40 @@ def _classified(
     outcomes = [to_outcome.get(t, "label") for t in old]
     raw_kept = any(t != to_class.get(t) and t not in renamed for t in old)
     dictionary = pl.DataFrame(
-        {"label": old, "__class": classes, "__outcome": outcomes},
-        schema={"label": pl.String, "__class": pl.String, "__outcome": pl.String},
+        {"label": old, _CLASS: classes, _OUTCOME: outcomes},
+        schema={"label": pl.String, _CLASS: pl.String, _OUTCOME: pl.String},
     )
     frame = frame.join(dictionary, on="label", how="left", maintain_order="left")
     given = pl.col("outcome")
     frame = frame.with_columns(
         pl.when(given.is_null() | (given == "label"))
-        .then(pl.col("__class"))
+        .then(pl.col(_CLASS))
         .otherwise(None)
-        .alias("__class"),
+        .alias(_CLASS),
         pl.when(given.is_not_null() & (given != "label"))
         .then(given)
-        .when(pl.col("__outcome").is_not_null())
-        .then(pl.col("__outcome"))
+        .when(pl.col(_OUTCOME).is_not_null())
+        .then(pl.col(_OUTCOME))
         .when((given == "label") & pl.col("weight").is_not_null() & pl.lit(_counts(parts)))
         .then(pl.lit("label"))
         .otherwise(pl.lit(MISSING))
-        .alias("__outcome"),
+        .alias(_OUTCOME),
     )
     if raw_kept and "raw" not in frame.columns:
         frame = frame.with_columns(
-            pl.when(pl.col("label") != pl.col("__class").fill_null("\0"))
+            pl.when(pl.col("label") != pl.col(_CLASS).fill_null("\0"))
             .then(pl.col("label"))
             .alias("raw")
         )
-    frame = frame.drop("label", "outcome").rename({"__class": "label", "__outcome": "outcome"})
+    frame = frame.drop("label", "outcome").rename({_CLASS: "label", _OUTCOME: "outcome"})
     if not known:
-        seen_classes = {c for c in classes if c is not None} - set(off_scale)
-        scale = tuple(class_order(seen_classes))
+        seen_classes = {c for c in classes if c is not None}
+        kept = parts[0].carried if len(parts) == 1 else {}
+        known_here = {*kept.get("scale", ()), *kept.get("off_scale", ())}
+        if kept and not off_scale and seen_classes <= known_here:
+            # Our own table keeps its classes, those that nobody gave too.
+            return frame, tuple(kept["scale"]), tuple(kept["off_scale"])
+        scale = tuple(class_order(seen_classes - set(off_scale)))
     return frame, tuple(scale), tuple(off_scale)
 
 
@@ -566,35 +590,47 @@ def _raise_unknown(
         .group_by("label")
         .agg(
             pl.len().alias("n"),
-            pl.col("__part").first(),
-            pl.col("__row").first(),
+            pl.col(_PART).first(),
+            pl.col(_ROW).first(),
             pl.col("grader").first(),
         )
         .sort(["n", "label"], descending=[True, False])
     )
     problems = []
     for row in first.head(SHOWN).iter_rows(named=True):
-        place = _where(parts, row["__part"], row["__row"])
+        place = _where(parts, row[_PART], row[_ROW])
         if row["grader"] is not None:
             place += f" (grader {_short(row['grader'])})"
         n = f"{row['n']:,} times" if row["n"] > 1 else "once"
         problems.append(
             f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.'
         )
-    example = _short(first["label"][0]).replace("'", "’")
-    fractional = ""
+    # What is shown is meant to be pasted: whole, and quoted for a shell.
+    example = next((t for t in first["label"].to_list() if _short(t) == t), "")
+    on = _nearest(example or first["label"][0], classes)
+    flags = [("--failed", "*=unparsed", "takes whatever is left")]
+    if example:
+        flags = [
+            ("--map", f"{example}={on}", "it means a class"),
+            (
+                "--failed",
+                f"{example}=unparsed",
+                "the call gave no verdict (or =truncated, =empty, =grader_refusal, =blocked, =error)",
+            ),
+            ("--missing", example, "nobody was asked"),
+            *flags,
+        ]
     if any((f := number_form(t)) is not None and "." in f for t in texts):
-        fractional = "\n  --round                        brings fractional numbers to whole ones"
-    on = _nearest(first["label"][0], classes)
+        flags.append(("--round", "", "brings fractional numbers to whole ones"))
+    shown = [
+        (f"{flag} {shlex.quote(value)}" if value else flag, what) for flag, value, what in flags
+    ]
+    width = max(len(flag) for flag, _ in shown)
     _raise_problems(
         problems,
         len(first),
         f"The scale is {', '.join(classes)}. For each such value say what it is:\n"
-        f"  --map '{example}={on}'          it means a class\n"
-        f"  --failed '{example}=unparsed'   the call gave no verdict (or =truncated, =empty, "
-        "=grader_refusal, =blocked, =error)\n"
-        f"  --missing '{example}'           nobody was asked\n"
-        "  --failed '*=unparsed'          takes whatever is left" + fractional,
+        + "\n".join(f"  {flag.ljust(width)}   {what}" for flag, what in shown),
     )
 
 
@@ -615,7 +651,7 @@ def _outcomes_read(frame: pl.DataFrame, parts: Sequence[Rows]) -> pl.DataFrame:
     if unknown:
         bad = frame.filter(pl.col("outcome").is_in(unknown))
         problems = [
-            f'{_where(parts, r["__part"], r["__row"])}: "{_short(r["outcome"])}" is no outcome.'
+            f'{_where(parts, r[_PART], r[_ROW])}: "{_short(r["outcome"])}" is no outcome.'
             for r in bad.head(SHOWN).iter_rows(named=True)
         ]
         _raise_problems(
@@ -639,6 +675,10 @@ def _outcomes_read(frame: pl.DataFrame, parts: Sequence[Rows]) -> pl.DataFrame:
 def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl.DataFrame:
     if frame["weight"].null_count() == len(frame) and not options.weight:
         return frame.with_columns(pl.col("weight").cast(pl.Float64))
+    if frame["weight"].null_count():  # a second file (gold, say) need not repeat the weights
+        frame = frame.with_columns(
+            pl.col("weight").fill_null(pl.col("weight").drop_nulls().first().over("response"))
+        )
     text = frame["weight"]
     weight = text.cast(pl.Float64, strict=False)
     bad = weight.is_null() | ~weight.is_finite().fill_null(False) | (weight < 0).fill_null(True)
@@ -648,7 +688,7 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
         rows = frame.filter(bad)
         kind = "whole numbers from 0" if options.weight_kind == "frequency" else "numbers from 0"
         problems = [
-            f"{_where(parts, r['__part'], r['__row'])}: weight "
+            f"{_where(parts, r[_PART], r[_ROW], options.weight or 'weight')}: weight "
             f'"{_short(str(r["weight"])) if r["weight"] is not None else ""}" is not usable.'
             for r in rows.head(SHOWN).iter_rows(named=True)
         ]
@@ -662,16 +702,16 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
         frame.group_by("response")
         .agg(
             pl.col("weight").n_unique().alias("k"),
-            pl.col("__part").first(),
-            pl.col("__row").first(),
+            pl.col(_PART).first(),
+            pl.col(_ROW).first(),
         )
         .filter(pl.col("k") > 1)
     )
     if len(uneven):
         problems = [
-            f"{_where(parts, r['__part'], r['__row'])}: response {_short(r['response'])} has "
+            f"{_where(parts, r[_PART], r[_ROW], options.weight or 'weight')}: response {_short(r['response'])} has "
             f"{r['k']} different weights."
-            for r in uneven.sort("__part", "__row").head(SHOWN).iter_rows(named=True)
+            for r in uneven.sort(_PART, _ROW).head(SHOWN).iter_rows(named=True)
         ]
         _raise_problems(problems, len(uneven), "A weight belongs to the response: give it once.")
     return frame
@@ -687,7 +727,7 @@ def _without_duplicates(
     blank = frame.filter(pl.col("response").is_null())
     if len(blank):
         problems = [
-            f"{_where(parts, r['__part'], r['__row'])}: the response has no id."
+            f"{_where(parts, r[_PART], r[_ROW])}: the response has no id."
             for r in blank.head(SHOWN).iter_rows(named=True)
         ]
         _raise_problems(
@@ -696,7 +736,7 @@ def _without_duplicates(
     blank = frame.filter(pl.col("grader").is_null())
     if len(blank):
         problems = [
-            f"{_where(parts, r['__part'], r['__row'])}: no grader is named."
+            f"{_where(parts, r[_PART], r[_ROW])}: no grader is named."
             for r in blank.head(SHOWN).iter_rows(named=True)
         ]
         _raise_problems(problems, len(blank), "Name the grader in every row.")
@@ -705,17 +745,17 @@ def _without_duplicates(
     call = pl.struct(keys) if len(keys) > 1 else pl.col(keys[0])
     if frame.select(call.n_unique()).item() == len(frame):
         return frame
-    frame = frame.with_columns(call.is_duplicated().alias("__twice"))
+    frame = frame.with_columns(call.is_duplicated().alias(_TWICE))
     # A blank cell beside a label of the same call says only that one file does not have it.
     labelled = (pl.col("outcome") != MISSING).any().over(keys)
-    frame = frame.filter(~pl.col("__twice") | ~labelled | (pl.col("outcome") != MISSING))
-    twice = frame.filter(pl.col("__twice")).with_columns(
-        pl.struct("label", "outcome").n_unique().over(keys).alias("__kinds")
+    frame = frame.filter(~pl.col(_TWICE) | ~labelled | (pl.col("outcome") != MISSING))
+    twice = frame.filter(pl.col(_TWICE)).with_columns(
+        pl.struct("label", "outcome").n_unique().over(keys).alias(_KINDS)
     )
-    conflicts = twice.filter(pl.col("__kinds") > 1).sort(*keys, "__part", "__row")
+    conflicts = twice.filter(pl.col(_KINDS) > 1).sort(*keys, _PART, _ROW)
     if len(conflicts):
         problems = [
-            f"{_where(parts, r['__part'], r['__row'])}: "
+            f"{_where(parts, r[_PART], r[_ROW])}: "
             + ", ".join(f"{k} {_short(r[k])}" for k in keys if r[k] is not None)
             + f" is labelled {_short(r['label']) if r['label'] is not None else r['outcome']}"
             + ", elsewhere otherwise."
@@ -732,15 +772,16 @@ def _without_duplicates(
     kept = frame.unique(subset=keys, keep="first", maintain_order=True)
     dropped = len(frame) - len(kept)
     if dropped:
-        first = twice.sort("__part", "__row").row(0, named=True)
+        first = twice.sort(_PART, _ROW).row(0, named=True)
         notices.append(
             say(
-                "{n} rows repeat a call with the same label and were kept once (the first: {where}).",
-                n=dropped,
-                where=_where(parts, first["__part"], first["__row"]),
+                "{n} a call with the same label and {kept} kept once (the first: {where}).",
+                n=plural(dropped, "row repeats", "rows repeat"),
+                kept="was" if dropped == 1 else "were",
+                where=_where(parts, first[_PART], first[_ROW]),
             )
         )
-    return kept.drop("__twice")
+    return kept.drop(_TWICE)
 
 
 def _clustered(
@@ -758,16 +799,16 @@ def _clustered(
             .agg(
                 pl.col(column).drop_nulls().n_unique().alias("k"),
                 pl.col(column).drop_nulls().unique().sort().alias("values"),
-                pl.col("__part").first(),
-                pl.col("__row").first(),
+                pl.col(_PART).first(),
+                pl.col(_ROW).first(),
             )
             .filter(pl.col("k") > 1)
         )
         if len(uneven):
             problems = [
-                f"{_where(parts, r['__part'], r['__row'])}: response {_short(r['response'])} is in "
+                f"{_where(parts, r[_PART], r[_ROW])}: response {_short(r['response'])} is in "
                 f"{r['k']} {column}s ({', '.join(_short(v) for v in r['values'][:3])})."
-                for r in uneven.sort("__part", "__row").head(SHOWN).iter_rows(named=True)
+                for r in uneven.sort(_PART, _ROW).head(SHOWN).iter_rows(named=True)
             ]
             _raise_problems(
                 problems,
@@ -793,7 +834,7 @@ def _clustered(
 
 
 def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
-    names = [c for c in frame.columns if c not in CANONICAL and not c.startswith("__")]
+    names = [c for c in frame.columns if c not in CANONICAL and not c.startswith("\0")]
     if not names:
         return ()
     facts = frame.select(

@@ -314,7 +314,7 @@ def _class_counts(scene: Scene, estimates: Estimates, grader: str) -> Text:
         parts += [
             ", " if i else "",
             Name(class_),
-            " ",
+            ": ",
             counted(found.number) if found and found.number is not None else "not printed",
         ]
         total = found.n if found is not None else total
@@ -412,9 +412,10 @@ def _about(labels: Labels, scene: Scene) -> list[Block]:
         blocks.append(
             Paragraph(
                 text=say(
-                    "A grader that is not flagged is not thereby right: {flagged} stand out by counts; "
+                    "A grader that is not flagged is not thereby right: {flagged} {stand} out by counts; "
                     "only gold decides who is off.",
                     flagged=listed(scene.flagged),
+                    stand="stands" if len(scene.flagged) == 1 else "stand",
                 )
                 if not scene.gold
                 else ("A grader that is not flagged is not thereby right.",)

@@ -48,7 +48,8 @@ class Rows:
     ``order`` is the graders' order where the layout gives one (the columns of a wide table).
     ``facts`` are facts on graders that the format carries, ``classes`` a scale that it carries.
     ``seen`` are all graders of the input, also those that ``--graders`` left out. ``absent`` are
-    options whose column this input does not have: an error where no input has it.
+    options whose column this input does not have: an error where no input has it; ``unmatched`` are
+    recodes that match nothing here: a notice where they match nothing anywhere.
     """
 
     frame: pl.DataFrame
@@ -64,3 +65,4 @@ class Rows:
     notices: tuple[Text, ...] = ()
     seen: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()

@@ -84,11 +84,16 @@ class Scene:
     mixes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     memory: dict[Any, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(g.name for g in self.graders)
 
-    @property
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Where each grader stands."""
+        return {name: i for i, name in enumerate(self.names)}
+
+    @cached_property
     def panel(self) -> tuple[str, ...]:
         return tuple(g.name for g in self.graders if g.name != self.gold)
 
@@ -117,9 +122,13 @@ class Scene:
 
     def unread_share(self, grader: str) -> float:
         """The share of asked calls that gave no label; 0 where a count table does not say."""
-        counts = self.calls[self.names.index(grader)]
-        asked = counts.sum() - counts[MISSING_CODE]
-        return float(1 - counts[LABEL] / asked) if asked > 0 else 0.0
+        return self._unread[self.places[grader]]
+
+    @cached_property
+    def _unread(self) -> list[float]:
+        asked = self.calls.sum(axis=1) - self.calls[:, MISSING_CODE]
+        read = self.calls[:, LABEL]
+        return [float(1 - r / a) if a > 0 else 0.0 for r, a in zip(read, asked, strict=True)]
 
     def flagging(self, flagged: Sequence[str]) -> Scene:
         return replaced(self, flagged=tuple(flagged))
@@ -134,7 +143,7 @@ class Scene:
 
     def _count_one(self, grader: str) -> Tally:
         assert self.grid is not None
-        column = self.grid.column(grader)
+        column = self.grid.codes[:, self.places[grader]]
         rows = np.flatnonzero(column >= 0)
         return self._count(rows, column[rows].astype(np.int64), (self.k,))
 
@@ -145,15 +154,14 @@ class Scene:
 
     def _count_joint(self, graders: tuple[str, ...]) -> Tally:
         assert self.grid is not None
-        codes = self.grid.codes[:, [self.grid.graders.index(g) for g in graders]]
+        codes = self.grid.codes[:, [self.places[g] for g in graders]]
         rows, columns = np.nonzero(codes >= 0)
         cells = columns * self.k + codes[rows, columns]
         return self._count(rows, cells.astype(np.int64), (len(graders), self.k))
 
     def pair_tally(self, grader: str, other: str) -> Tally:
         """Label pairs on the responses that both could be read on: shape ``(k, k)``, grader first."""
-        names = self.names
-        if names.index(grader) > names.index(other):
+        if self.places[grader] > self.places[other]:
             return self._remembered(
                 ("pair", grader, other),
                 lambda: self.pair_tally(other, grader).mapped(lambda r: r.swapaxes(-1, -2)),
@@ -162,7 +170,8 @@ class Scene:
 
     def _count_pair(self, grader: str, other: str) -> Tally:
         assert self.grid is not None
-        mine, theirs = self.grid.column(grader), self.grid.column(other)
+        mine = self.grid.codes[:, self.places[grader]]
+        theirs = self.grid.codes[:, self.places[other]]
         rows = np.flatnonzero((mine >= 0) & (theirs >= 0))
         cells = mine[rows].astype(np.int64) * self.k + theirs[rows]
         return self._count(rows, cells, (self.k, self.k))
@@ -211,7 +220,7 @@ class Scene:
 
     def count_row(self, grader: str) -> tuple[Array, float]:
         """A grader's printed class counts and its total, from a count table."""
-        place = self.names.index(grader)
+        place = self.places[grader]
         return self._counts.labels[place], float(self._counts.totals[place])
 
 
@@ -240,5 +249,5 @@ class Estimates:
 
 def calls_of(scene: Scene, grader: str) -> dict[str, float]:
     """A grader's calls by outcome, those that happened."""
-    counts = scene.calls[scene.names.index(grader)]
+    counts = scene.calls[scene.places[grader]]
     return {o: float(counts[i]) for i, o in enumerate(ALL_OUTCOMES) if counts[i] > 0}

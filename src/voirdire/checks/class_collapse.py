@@ -38,6 +38,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         )
         return
     classes = testable_classes(scene)
+    if not scene.classes:
+        yield _not_applicable("Nobody gave a label.")
+        return
     if not classes:
         yield _not_applicable(
             "The labels are numbers of more than four values. If they are ordered classes, name "
@@ -341,6 +344,8 @@ def _holds(rule: Rule, reading: Reading) -> Text:
     if rule.scene.gold:
         return ()
     others = [c.other for c in reading.comparisons]
+    if len(others) == 2:
+        return (" Both are needed for it: without either there is a single comparison left.",)
     held = 0
     for other in others:
         again = rule.read(reading.grader, reading.class_, without=other)

@@ -59,15 +59,42 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     for (grader, class_), found in told.items():
         asked = [c for c in found if not c.scene.exploratory]
         yield _finding(whole, grader, class_, asked or found, tested)
-    if not told:
+    if not told and cells:
         yield Finding(
             code="hidden_in_pool",
             state=State.CLEAR,
             sentence=(
                 f"No class collapses inside one part of the responses alone ({tested:,} cells looked at)."
                 " Parts with few labels of a class cannot show it.",
+                *_lowest(cells),
             ),
         )
+
+
+def _lowest(cells: list[tuple[Scene, Reading]]) -> Text:
+    """The lowest ratio that was seen and not flagged, of cells with enough labels."""
+    seen = [
+        (deciding.own / deciding.others, scene, reading)
+        for scene, reading in cells
+        if reading.verdict == "clear"
+        and (deciding := reading.deciding) is not None
+        and deciding.others >= scene.options.collapse_base
+    ]
+    if not seen:
+        return ()
+    ratio, scene, reading = min(seen, key=lambda x: (x[0], x[1].slice, x[2].grader, x[2].class_))
+    deciding = reading.deciding
+    assert deciding is not None
+    return say(
+        " The lowest: {class_} in {slice}, {own} of {grader} beside {others} of {other} (ratio {ratio}).",
+        class_=Name(reading.class_),
+        slice=Name(scene.slice),
+        own=counted(deciding.own),
+        grader=Name(reading.grader),
+        others=counted(deciding.others),
+        other=Name(deciding.other),
+        ratio=times(ratio),
+    )
 
 
 def _without_mirrors(
@@ -120,13 +147,27 @@ def _finding(whole: Scene, grader: str, class_: str, cells: list[_Cell], tested:
         ]
     if len(cells) > SHOWN:
         where.append(f"; and {len(cells) - SHOWN} more")
-    sentence = say(
-        "Pooled, {grader} gives {class_} often enough; inside {parts} it hardly does: {where}.",
-        grader=Name(grader),
-        class_=Name(class_),
-        parts="one part of the responses" if len(cells) == 1 else f"{len(cells)} parts",
-        where=tuple(where),
-    )
+    parts = "one part of the responses" if len(cells) == 1 else f"{len(cells)} parts"
+    first = cells[0].reading.deciding
+    if first is not None and all(c.reading.verdict == "two" for c in cells):
+        # Between two graders nobody is the one that is off.
+        sentence = say(
+            "Pooled, {grader} and {other} give {class_} about alike; inside {parts} {grader} gives it far "
+            "less often: {where}.",
+            grader=Name(grader),
+            other=Name(first.other),
+            class_=Name(class_),
+            parts=parts,
+            where=tuple(where),
+        )
+    else:
+        sentence = say(
+            "Pooled, {grader} gives {class_} often enough; inside {parts} it hardly does: {where}.",
+            grader=Name(grader),
+            class_=Name(class_),
+            parts=parts,
+            where=tuple(where),
+        )
     tail: Text
     if all(c.reading.verdict == "two" for c in cells):
         tail = (" This is a difference between two graders and no more.",)

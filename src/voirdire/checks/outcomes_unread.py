@@ -13,6 +13,7 @@ from voirdire.wording import Name, counted, percent, say
 def run(evidence: Evidence) -> Iterable[Finding]:
     scene = evidence.whole
     small: list[tuple[str, float, float]] = []
+    flagged = 0
     for grader in scene.names:
         share = scene.unread_share(grader)
         calls = calls_of(scene, grader)
@@ -24,6 +25,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         if share <= UNREAD_LIMIT:
             small.append((grader, lost, asked))
             continue
+        flagged += 1
         how = ", ".join(f"{counted(n)} {o.replace('_', ' ')}" for o, n in unread.items())
         yield Finding(
             code="outcomes_unread",
@@ -53,8 +55,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             code="outcomes_unread",
             state=State.CLEAR,
             sentence=say(
-                "At most {share} of a grader’s calls are unread ({grader}: {lost} of {asked}); they "
-                "are counted beside every rate.",
+                ("Of the others, at most" if flagged else "At most")
+                + " {share} of a grader’s calls are unread ({grader}: {lost} of {asked}); they are "
+                "counted beside every rate.",
                 share=percent(lost / asked),
                 grader=Name(grader),
                 lost=counted(lost),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from voirdire.checks.base import Check, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import UNREAD_LIMIT, Scene
-from voirdire.wording import Name, Text, percent, points, say, times
+from voirdire.wording import Name, Text, listed, percent, points, say, times
 
 
 def _where(scene: Scene) -> str:
@@ -75,7 +75,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         most = (high.number or 0.0) * (high.n or 0.0)
         moved = moved or (at_zero > 0 and most >= evidence.whole.options.collapse_base)
         sentence = say(
-            "{where} {rate} is {low} under {low_grader} and {high} under {high_grader}"
+            "{where} the rate of {rate} is {low} under {low_grader} and {high} under {high_grader}"
             + (": {fold}, {range} apart." if fold else ": {range} apart."),
             where=_where(evidence.whole),
             rate=Name(rate.name),
@@ -106,9 +106,16 @@ def run(evidence: Evidence) -> Iterable[Finding]:
                     fold=times(other.number),
                     range=points(rest.number if rest is not None else None),
                 )
+        partial = [g for g in evidence.whole.panel if evidence.whole.unread_share(g) > UNREAD_LIMIT]
+        if partial and not moved:
+            others = say(
+                " {who} left many calls unread, so that is about other responses for each grader.",
+                who=listed(partial),
+            )
+        clear = State.CANNOT_TELL if partial else State.CLEAR
         yield Finding(
             code="rate_depends_on_grader",
-            state=State.FOUND if moved else State.CLEAR,
+            state=State.FOUND if moved else clear,
             strength=_strength(evidence.whole, moved, wide.interval is not None),
             class_=rate.name,
             sentence=(*sentence, *others),

@@ -23,7 +23,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
 
 def _ends(evidence: Evidence) -> Iterable[Finding]:
     scene = evidence.whole
-    if len(scene.panel) > MOST_GRADERS and not scene.gold:
+    if not scene.gold and not 2 <= len(scene.panel) <= MOST_GRADERS:
         return
     rule = Rule(scene, evidence.estimates)
     told = False

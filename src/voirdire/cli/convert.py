@@ -36,12 +36,12 @@ def convert(
         ),
     ],
     output: Annotated[
-        Path,
+        list[Path],
         typer.Option(
             "-o",
             "--output",
             metavar="FILE",
-            help="The table to write: .parquet or .csv.",
+            help="The table to write: .parquet or .csv. Repeatable.",
             rich_help_panel="Output",
             show_default=False,
         ),
@@ -55,14 +55,14 @@ def convert(
     options: Options,
 ) -> None:
     """Convert any input to the one plain table of labels: one label a row, cleaned and checked."""
-    check_outputs([output], inputs, SUFFIXES, what="a table of labels")
+    check_outputs(output, inputs, SUFFIXES, what="a table of labels")
 
     from voirdire import auditing
 
     with working("Reading", quiet=quiet):
         labels = auditing.read(*inputs, options=options)
     note(labels.notices)
-    write_all([output], labels.write, quiet=quiet)
+    write_all(output, labels.write, quiet=quiet)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -90,6 +90,13 @@ def main(args: Sequence[str] | None = None) -> int:
         # Whoever read our output has had enough of it (`| head`): files are written by then.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 0
+    except OSError as error:
+        if error.filename is not None:
+            return _bug()  # files of the user are opened by functions that say so
+        # Standard output cannot take the report (a full disk): files are written by then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"voirdire: standard output: {error.strerror or error}.", file=sys.stderr)
+        return VoirdireError.exit_status
     except SystemExit:
         raise
     except BaseException:  # a panic in polars is no Exception

@@ -309,7 +309,7 @@ def _said(row: Mapping[str, Any], spot: int, k: int) -> str:
 def _inks(classes: list[tuple[str, int]], ascii_only: bool) -> list[str]:
     """One character a class: darker is higher; neighbours always differ; off the scale is a slash.
 
-    Beyond five ordered classes the shades are too few, and the classes are numbered; the top class
+    Beyond five ordered classes the shades are too few, and the classes are lettered; the top class
     stays solid.
     """
     ordered = sum(place >= 0 for _, place in classes)
@@ -322,7 +322,7 @@ def _inks(classes: list[tuple[str, int]], ascii_only: bool) -> list[str]:
         }.get(ordered, shades[-ordered:] if ordered else "")
         ramp = list(chosen)
     else:
-        ramp = [chr(ord("0") + i) if i < 10 else chr(ord("a") + i - 10) for i in range(ordered)]
+        ramp = [chr(ord("a") + i % 26) for i in range(ordered)]  # letters: classes may be numbers
         ramp[-1] = shades[-1]
     off = iter("/\\+x%&$")
     return ramp[:ordered] + [next(off, "/") for _, place in classes if place < 0]

@@ -175,6 +175,9 @@ def columns(text: str) -> int:
 def fitted(text: str, width: int, *, ascii_only: bool = False) -> str:
     """Printable text padded, or cut in its middle, to exactly ``width`` columns of a terminal."""
     text = printable(text)
+    # A letter takes at most two columns, so nothing further in can be shown.
+    if len(text) > 4 * width + 4:
+        text = text[: 2 * width + 2] + text[-2 * width - 2 :]
     if columns(text) > width:
         head, tail = text, text
         while columns(head) > (width - 1) * 0.6:

@@ -312,7 +312,10 @@ class _Page:
         ]
         cells = [[self.cell(c, notes) for c in row] for row in block.rows]
         rows = cells[:MOST_ROWS] if self.brief and len(cells) > MOST_ROWS + 2 else cells
-        parts = list(self.folded(titles, rows))
+        kept = next(
+            (i for i, c in enumerate(block.columns) if c.kind not in (Kind.NAME, Kind.TEXT)), 1
+        )
+        parts = list(self.folded(titles, rows, min(max(kept, 1), 2)))
         self.put(self.line(block.title, "bold"))
         shown = parts[:1] if self.brief and len(rows) > FEW_ROWS else parts
         for i, part in enumerate(shown):
@@ -321,7 +324,10 @@ class _Page:
             self.part(block, part, titles, rows)
         missing = [
             (len(cells) - len(rows), "row"),
-            (sum(len(part) - 1 for part in parts[len(shown) :]), "column"),
+            (
+                sum(len(part) - len(set(part) & set(parts[0])) for part in parts[len(shown) :]),
+                "column",
+            ),
         ]
         if any(n for n, _ in missing):
             self.left_out(" and ".join(f"{n:,} more {w}{'s' * (n > 1)}" for n, w in missing if n))
@@ -341,8 +347,10 @@ class _Page:
             text += self.safe(f" {interval}")
         return f"{text} ({notes[cell.reason]})" if cell.reason else text
 
-    def folded(self, titles: list[str], cells: list[list[str]]) -> Iterator[dict[int, int]]:
-        """Columns with their widths, in groups that fit; every group starts with the first one."""
+    def folded(
+        self, titles: list[str], cells: list[list[str]], kept: int
+    ) -> Iterator[dict[int, int]]:
+        """Columns with their widths, in groups that fit; every group starts with those of names."""
         from rich.cells import cell_len
 
         needed = [
@@ -354,11 +362,14 @@ class _Page:
         ]
         if not needed:
             return
-        group = {0: needed[0]}
-        for i in range(1, len(titles)):
-            if len(group) > 1 and _taken(group) + GAP + needed[i] > self.width:
+        if sum(needed[:kept]) + kept * GAP > self.width // 2:
+            kept = 1  # names too long to stand in every part
+        start = {i: needed[i] for i in range(min(kept, len(needed)))}
+        group = dict(start)
+        for i in range(len(start), len(titles)):
+            if len(group) > len(start) and _taken(group) + GAP + needed[i] > self.width:
                 yield self.widened(group, titles)
-                group = {0: needed[0]}
+                group = dict(start)
             group[i] = needed[i]
         yield self.widened(group, titles)
 

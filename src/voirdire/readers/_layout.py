@@ -159,8 +159,8 @@ def named_columns(
 
 def recoded(
     table: RawTable, options: Options, *, alone: bool
-) -> tuple[RawTable, tuple[str, ...], tuple[Text, ...]]:
-    """The table with the spellings of ``--recode`` put right."""
+) -> tuple[RawTable, tuple[str, ...], tuple[str, ...]]:
+    """The table with the spellings of ``--recode`` put right; what is absent, what matches nothing."""
     changes: dict[str, dict[str, str]] = {}
     absent: list[str] = []
     for column, old, new in options.recode:
@@ -171,21 +171,13 @@ def recoded(
             raise _no_column(table, "--recode", column)
         else:
             absent.append(f"--recode {column}:{old}={new}")
-    notices: list[Text] = []
+    unmatched: list[str] = []
     series = []
     for column, pairs in changes.items():
         trimmed = table.frame[column].str.strip_chars()
         seen = set(trimmed.filter(trimmed.is_in(list(pairs))).unique().to_list())
-        notices.extend(
-            say(
-                "--recode {column}:{old}={new} matches nothing in {file}.",
-                column=Name(column),
-                old=Name(old),
-                new=Name(new),
-                file=Name(table.name),
-            )
-            for old, new in pairs.items()
-            if old not in seen
+        unmatched.extend(
+            f"--recode {column}:{old}={new}" for old, new in pairs.items() if old not in seen
         )
         new_text = trimmed.replace_strict(
             list(pairs), [n if n.strip() else None for n in pairs.values()], default=None,
@@ -193,7 +185,7 @@ def recoded(
         )  # fmt: skip
         hit = trimmed.is_in(list(pairs)).fill_null(False)
         series.append(new_text.zip_with(hit, table.frame[column]).alias(column))
-    return replace(table, frame=table.frame.with_columns(series)), tuple(absent), tuple(notices)
+    return replace(table, frame=table.frame.with_columns(series)), tuple(absent), tuple(unmatched)
 
 
 def candidates(table: RawTable, role: str) -> list[str]:

@@ -104,18 +104,18 @@ def raw_table(source: Source, options: Options) -> RawTable:
     return replace(table, own=table.own or tuple(table.columns[: len(CANONICAL)]) == CANONICAL)
 
 
-def _plans(source: Source, options: Options) -> tuple[RawTable, tuple[Plan, ...], tuple[str, ...]]:
+def _plans(
+    source: Source, options: Options
+) -> tuple[RawTable, tuple[Plan, ...], tuple[str, ...], tuple[str, ...]]:
     table = raw_table(source, options)
     alone = source.alone
     keys, absent = named_columns(table, options, alone=alone)
-    table, absent_too, notices = recoded(table, options, alone=alone)
-    if notices:
-        table = replace(table, notices=(*table.notices, *notices))
+    table, absent_too, unmatched = recoded(table, options, alone=alone)
     if options.layout == "auto" and (table.carried or table.own):
         plans: tuple[Plan, ...] = (own_plan(table, keys),)
     else:
         plans = which_layouts(table, options, keys, alone=alone)
-    return table, plans, (*absent, *absent_too)
+    return table, plans, (*absent, *absent_too), unmatched
 
 
 def _chosen(source: Source, table: RawTable, options: Options, plans: tuple[Plan, ...]) -> Plan:
@@ -136,7 +136,7 @@ def read(source: Source, options: Options) -> Rows:
     Raises :class:`UsageError` where an option names what is not there or a needed column is not
     named, and :class:`InputError` where the file is broken or its layout is not clear.
     """
-    table, plans, absent = _plans(source, options)
+    table, plans, absent, unmatched = _plans(source, options)
     plan = _chosen(source, table, options, plans)
     if plan.layout == "checklist":
         raise InputError(
@@ -158,12 +158,13 @@ def read(source: Source, options: Options) -> Rows:
         notices=laid.notices,
         seen=laid.seen,
         absent=absent,
+        unmatched=unmatched,
     )
 
 
 def look(source: Source, options: Options) -> list[dict[str, Any]]:
     """One entry a column: how many cells are blank, the most frequent values, and its likely role."""
-    table, plans, _ = _plans(source, options)
+    table, plans, _, _ = _plans(source, options)
     ready = [p for p in plans if not p.needs] or list(plans)
     roles = _roles(table, ready[0] if ready else None)
     entries = []

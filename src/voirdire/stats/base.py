@@ -52,6 +52,8 @@ class Statistic:
     * ``null_variance``: how many times its variance as counted the contrast's variance is under the
       hypothesis (at least 1), from unweighted totals.
     * ``counts_p``: the same test where only counts are known.
+    * ``events``: for each output, how many clusters hold an event that it rests on, from the rows and
+      their numbers of clusters; with too few of them there is no interval.
     * ``unweighted``: counts of labels, which design weights do not change.
     * ``reason``: why outputs are undefined, where the estimand's own words do not say it.
     """
@@ -65,6 +67,7 @@ class Statistic:
     null_variance: Callable[[Array, Given], Array] | None = None
     counts_p: Callable[[Array, Given], Array] | None = None
     counts_method: str = "wilson"
+    events: Callable[[Array, Array, Given], Array] | None = None
     reason: Callable[[Array, Given], Sequence[str]] | None = None
     unweighted: bool = False
     listed: bool = True

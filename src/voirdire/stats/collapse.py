@@ -76,7 +76,7 @@ def _null_variance(cells: Array, given: Given) -> Array:
     both = own + other
     observed = own / below**2 + other
     expected = both * (below / (1 + below)) / below**2 + both / (1 + below)
-    return np.maximum(1.0, expected / np.where(observed > 0, observed, np.inf))
+    return np.asarray(np.maximum(1.0, expected / np.where(observed > 0, observed, np.inf)))
 
 
 def _counts_p(cells: Array, given: Given) -> Array:
@@ -160,6 +160,8 @@ def finish(estimates: list[Estimate], scene: Scene) -> list[Estimate]:
         for e in estimates
         if e.statistic == "collapse_ratio"
     }
+    if not by_key:
+        return estimates
     listed: set[tuple[str, str, str]] = set()
     for grader in scene.panel:
         for class_ in scene.classes:
@@ -208,6 +210,8 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         own, other = estimates.get("collapse_own", **at), estimates.get("collapse_other", **at)
         if other is None or own is None or not max(own.number or 0, other.number or 0):
             continue
+        if not all(corroboration.readable(scene, g) for g in (key.grader, key.other)):
+            continue  # counts of a grader with many unread calls are not held against anyone
         rows.append(
             (
                 estimate.number if estimate.number is not None else np.inf,
@@ -257,7 +261,7 @@ FAMILY = Family(
     name="collapse",
     statistics=(STATISTIC,),
     parts=parts,
-    section="Classes that a grader hardly uses",
+    section="Class counts beside another grader",
     order=30,
     finish=finish,
     blocks=blocks,

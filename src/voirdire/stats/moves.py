@@ -244,13 +244,18 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
     for standard in scene.standards:
         for class_ in reversed(scene.classes):
             others = [c for c in scene.classes if c != class_]
+            # Between two classes every move is to a neighbour, which says nothing.
+            between = len(scene.scale) == 3 and class_ == scene.scale[1]
+            scaled = (
+                scene.ordered and len(scene.scale) > 2 and class_ in scene.scale and not between
+            )
             rows = []
             for grader in scene.names:
                 key = {"grader": grader, "other": standard, "class_": class_, "slice": scene.slice}
                 kept = estimates.get("kept", **key)
                 if kept is None or not kept.n:
                     continue
-                share = estimates.get("neighbour_share", **key)
+                share = estimates.get("neighbour_share", **key) if scaled else None
                 rows.append(
                     (
                         cell(Name(grader)),
@@ -262,13 +267,12 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                             else cell("")
                             for to in others
                         ),
-                        *((cell(share),) if share is not None else ()),
+                        *((cell(share),) if scaled else ()),
                         cell(estimates.get("found", **key)),
                     )
                 )
             if not rows or len(others) > 6:
                 continue
-            scaled = scene.ordered and len(scene.scale) > 2 and class_ in scene.scale
             word = "gold" if standard == scene.gold else "reference"
             tables.append(
                 Table(

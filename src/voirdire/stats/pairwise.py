@@ -293,6 +293,10 @@ def _coefficient(chance: Chance) -> Callable[[Array, Given], Array]:
 
 def _from_agreement(chance: Chance) -> Callable[[Array, Array, Given], Array]:
     def at(share: Array, totals: Array, given: Given) -> Array:
+        constant = ((totals.sum(-1) > 0).sum(-1) == 1) | ((totals.sum(-2) > 0).sum(-1) == 1)
+        if chance is chance_cohen and constant.any() and _same(totals) < totals.sum():
+            # Beside a grader that never varies kappa is 0, whatever the agreement.
+            return np.full(share.shape, np.nan)
         return beyond_chance(share, chance(totals)[..., None])
 
     return at

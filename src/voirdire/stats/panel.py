@@ -183,7 +183,7 @@ def parts(scene: Scene) -> Iterable[Part]:
     if scene.grid is None:
         return
     graders = alpha_panel(scene)
-    if len(graders) < 2:
+    if len(graders) < 2 or not scene.k:
         return
     grid = scene.grid
     codes = grid.codes[:, [grid.graders.index(g) for g in graders]]

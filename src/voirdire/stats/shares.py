@@ -254,14 +254,16 @@ def _bounds(scene: Scene, grader: str, found: object) -> str:
     """The two ends between which the rate over all asked calls must lie."""
     from voirdire.estimate import Estimate
 
-    if not isinstance(found, Estimate) or found.number is None or found.n is None:
+    if not isinstance(found, Estimate) or found.n is None:
         return ""
     calls = scene.calls[scene.names.index(grader)]
     asked = float(calls.sum() - calls[ALL_OUTCOMES.index("missing")])
     read = float(calls[ALL_OUTCOMES.index("label")])
     if not asked or read == asked:
         return ""
-    low = found.number * read / asked
+    if found.number is None:
+        return f"{percent(0.0)} to {percent(1.0)}" if not read else ""
+    low = found.number * read / asked if read else 0.0
     return f"{percent(low)} to {percent(low + (asked - read) / asked)}"
 
 

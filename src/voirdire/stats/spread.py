@@ -125,7 +125,7 @@ def _iqr(cells: Array, given: Given) -> Array:
 
 def _second_over_second(cells: Array, given: Given) -> Array:
     ordered = _sorted(cells, given)
-    if ordered.shape[-2] < 3:
+    if ordered.shape[-2] < 4:  # of three, both are the same grader
         return np.full(ordered.shape[:-2] + ordered.shape[-1:], np.nan)
     return np.asarray(ordered[..., -2, :] / ordered[..., 1, :])
 
@@ -155,7 +155,23 @@ def _statistic(estimand: Estimand, solve: Callable[[Array, Given], Array]) -> St
         unknown = np.atleast_1d(np.isnan(_rates(totals, given)).any(axis=0))
         return [NOT_PRINTED if u else estimand.undefined_when for u in unknown]
 
-    return Statistic(estimand=estimand, solve=solve, n=_fewest_labels, reason=reason)
+    return Statistic(
+        estimand=estimand,
+        solve=solve,
+        n=_fewest_labels,
+        reason=reason,
+        events=_clusters_of_the_rarest if estimand.scale is Scale.LOG else None,
+    )
+
+
+def _clusters_of_the_rarest(rows: Array, clusters: Array, given: Given) -> Array:
+    """For each rate, the clusters with such a label of the grader above zero that has the fewest."""
+    kept = rows[:, given["keep"], :]
+    held = [
+        clusters.astype(np.float64) @ (rate.count(kept) > 0) for rate in given["rates"]
+    ]  # (graders,) each
+    fewest = [np.where(h > 0, h, np.inf).min() for h in held]
+    return np.array([f if np.isfinite(f) else 0.0 for f in fewest])
 
 
 MAX_OVER_MIN = _statistic(
@@ -220,7 +236,7 @@ SECOND = _statistic(
         "How many times the second-lowest rate is the second-highest?",
         Unit.RATIO,
         Scale.LOG,
-        "the second-lowest rate is zero, or fewer than three graders have a rate",
+        "the second-lowest rate is zero, or fewer than four graders have a rate",
     ),
     _second_over_second,
 )

@@ -1,0 +1,660 @@
+"""Laws that every statistic obeys, found by listing the families: nothing is named here.
+
+A new family is under these laws by being there. Its statistics must occur in the panels that are
+made here; where they need more than these hold, the panels grow.
+"""
+
+from __future__ import annotations
+
+import math
+import string
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+import voirdire as vd
+from tests.conftest import run_python
+from voirdire import plugins
+from voirdire.auditing import Audit, scenes
+from voirdire.estimand import Estimand, Unit
+from voirdire.estimate import KEY_COLUMNS
+from voirdire.labels import Labels
+from voirdire.scene import Scene
+from voirdire.stats.base import Family, Part
+from voirdire.tally import Tally
+
+FAMILIES = plugins.load("stats", Family)
+ESTIMANDS: dict[str, Estimand] = {
+    s.name: s.estimand for family in FAMILIES for s in family.statistics
+}
+METHODS = ("auto", "bootstrap")
+LABEL = "label"
+OUTCOMES = ("unparsed", "error", "missing")
+CLASSES = (string.ascii_lowercase, string.digits[1:])
+
+few = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.explicit,Phase.generate])
+
+
+# --- panels -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One call: who labelled what, with which class (or how the call ended instead)."""
+
+    response: str
+    grader: str
+    label: str | None
+    outcome: str = LABEL
+    cluster: str | None = None
+    weight: float | None = None
+    stratum: str | None = None
+    topic: str | None = None
+    vote: str | None = None
+    step: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Panel:
+    """Rows of labels with the options to read them by."""
+
+    rows: tuple[Row, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def graders(self) -> list[str]:
+        return sorted({r.grader for r in self.rows})
+
+    @property
+    def weighted(self) -> bool:
+        return any(r.weight is not None for r in self.rows)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+    def __repr__(self) -> str:
+        """One line a response, so that a failing example can be read."""
+        lines: dict[str, list[str]] = {}
+        for r in self.rows:
+            about = [r.cluster, r.stratum, r.topic, r.weight]
+            key = " ".join(str(x) for x in (r.response, *about) if x is not None)
+            vote = "".join(f"/{x}" for x in (r.vote, r.step) if x)
+            lines.setdefault(key, []).append(f"{r.grader}{vote}:{r.label or r.outcome}")
+        return "\n".join(
+            [str(dict(self.options)), *(f"{k}  {' '.join(v)}" for k, v in lines.items())]
+        )
+
+    def frame(self) -> pl.DataFrame:
+        columns: dict[str, list[Any]] = {
+            name: [getattr(r, name) for r in self.rows] for name in Row.__dataclass_fields__
+        }
+        used = {n: v for n, v in columns.items() if n == LABEL or any(x is not None for x in v)}
+        kinds = {n: pl.Float64 if n == "weight" else pl.String for n in used}
+        return pl.DataFrame(used, schema=kinds)
+
+    def labels(self, **more: Any) -> Labels:
+        named = {c: c for c in ("response", "grader", "label", "outcome")}
+        named |= {
+            c: c
+            for c in ("cluster", "weight", "stratum", "vote", "step")
+            if any(getattr(r, c) is not None for r in self.rows)
+        }
+        return vd.read(self.frame(), layout="long", **{**named, **self.options, **more})
+
+    def audit(self, **more: Any) -> Audit:
+        return vd.audit(self.labels(**more), replicates=100)
+
+    def changed(self, rows: Sequence[Row], **options: Any) -> Panel:
+        return Panel(tuple(rows), {**self.options, **options})
+
+
+@st.composite
+def panels(
+    draw: st.DrawFn,
+    *,
+    weights: str = "",
+    fewest_graders: int = 2,
+    most_responses: int = 18,
+    steps: bool | None = None,
+) -> Panel:
+    """Small panels: 2 to 5 graders and classes, with or without clusters, gold, order and gaps."""
+    k = draw(st.integers(2, 5))
+    classes = tuple(draw(st.sampled_from(CLASSES))[:k])
+    graders = [f"g{i}" for i in range(draw(st.integers(fewest_graders, 5)))]
+    gold = draw(st.sampled_from(["", "gold"]))
+    reference = draw(st.sampled_from(["", graders[-1]]))
+    ordered = draw(st.booleans())
+    clustered = draw(st.booleans())
+    stratified = clustered and draw(st.integers(0, 4)) == 0
+    tagged = draw(st.integers(0, 3)) == 0
+    votes = draw(st.integers(0, 4)) == 0
+    stepwise = not votes and (draw(st.integers(0, 4)) == 0 if steps is None else steps)
+    loyal = draw(st.integers(0, 3))  # how often out of 4 a grader repeats the response's class
+    cell = st.tuples(st.integers(0, 3), st.integers(0, k - 1), st.integers(0, 11))
+    rows: list[Row] = []
+    for i in range(draw(st.integers(1, most_responses))):
+        truth = draw(st.integers(0, k - 1))
+        about = Row(
+            response=f"r{i:02}",
+            grader="",
+            label=None,
+            cluster=f"c{draw(st.integers(0, 5))}" if clustered else None,
+            topic=draw(st.sampled_from(["x", "y"])) if tagged else None,
+        )
+        if stratified and about.cluster is not None:
+            about = replace(about, stratum=f"s{int(about.cluster[1:]) % 2}")
+        if weights == "frequency":
+            about = replace(about, weight=float(draw(st.integers(1, 3))))
+        elif weights == "design":
+            about = replace(about, weight=draw(st.sampled_from([0.5, 1.0, 1.75, 3.0])))
+        for grader in [*graders, *([gold] if gold else [])]:
+            for vote in ("1", "2", "3") if votes and grader == graders[0] else (None,):
+                keeps, other, luck = draw(cell)
+                one = replace(about, grader=grader, vote=vote or ("1" if votes else None))
+                if luck == 0:
+                    continue  # nobody knows of this call
+                if luck == 1:
+                    rows.append(replace(one, outcome=OUTCOMES[other % len(OUTCOMES)]))
+                else:
+                    rows.append(replace(one, label=classes[truth if keeps < loyal else other]))
+    if stepwise:
+        ruled = [replace(r, step="2", label=draw(st.sampled_from(classes))) for r in rows[::3]]
+        rows = [replace(r, step="1") for r in rows] + [replace(r, outcome=LABEL) for r in ruled]
+    assume(any(r.label is not None for r in rows))
+    present = {r.grader for r in rows}
+    options: dict[str, Any] = {"scale": list(classes)} if ordered else {}
+    if gold in present and gold:
+        options["gold"] = gold
+    if reference in present and reference:
+        options["reference"] = reference
+    if weights:
+        options["weight_kind"] = weights
+    if tagged:
+        options |= {"by": ["topic"], "standardise": ["topic"]}
+        if any(r.topic == "x" for r in rows):
+            options["drop"] = ["topic=x"]
+    return Panel(tuple(rows), options)
+
+
+def plain(*labels: str, graders: str = "gh", **options: Any) -> Panel:
+    """A panel written out: one text of classes a grader, ``.`` for no row, ``?`` for unparsed."""
+    rows = [
+        Row(f"r{i:02}", g, None if c == "?" else c, "unparsed" if c == "?" else LABEL)
+        for g, text in zip(graders, labels, strict=True)
+        for i, c in enumerate(text)
+        if c != "."
+    ]
+    return Panel(tuple(rows), options)
+
+
+DEGENERATE = {
+    "one grader": plain("abab", graders="g", scale="a,b"),
+    "one response": plain("a", "b"),
+    "one response that all label alike": plain("a", "a", scale="a,b,c"),
+    "one class": plain("aaaaaa", "aaaaaa"),
+    "one class of a scale": plain("aaaaaa", "aaaaaa", scale="a,b,c"),
+    "the top class alone": plain("ccccc", "ccccc", scale="a,b,c"),
+    "no overlap": plain("ab..", "..ab", scale="a,b"),
+    "no overlap with gold": plain("ab..", "ab..", "..ab", graders="ghi", gold="i", scale="a,b"),
+    "nothing readable but one label": plain("????", "???a", scale="a,b"),
+    "a grader that was never read": plain("abab", "????", "abba", graders="ghi", reference="h"),
+    "gold that was never read": plain("abab", "abba", "????", graders="ghi", gold="i"),
+    "total disagreement": plain("aaaaa", "bbbbb", scale="a,b"),
+    "opposite labels": plain("ababab", "bababa", reference="h"),
+    "two clusters": Panel(
+        tuple(
+            replace(r, cluster="c" + r.response[-1]) for r in plain("ab", "ba", graders="gh").rows
+        )
+    ),
+    "one cluster": Panel(tuple(replace(r, cluster="c") for r in plain("abcab", "abbac").rows)),
+    "a stratum of one cluster": Panel(
+        tuple(
+            replace(r, cluster="c" + r.response, stratum="s" if r.response == "r00" else "t")
+            for r in plain("abcab", "abbac").rows
+        )
+    ),
+    "weights of zero": Panel(
+        tuple(replace(r, weight=0.0) for r in plain("abab", "abba").rows), {"weight_kind": "design"}
+    ),
+    "copies of zero": Panel(
+        tuple(replace(r, weight=0.0) for r in plain("abab", "abba").rows),
+        {"weight_kind": "frequency"},
+    ),
+    "a scale of six, of which two are used": plain(
+        "abababab", "aaaabbbb", scale="a,b,c,d,e,f", reference="h"
+    ),
+    "only classes outside of the scale": plain("xxx", "xxx", scale="a,b", off_scale="x"),
+}
+
+
+# --- results ------------------------------------------------------------------------------------
+
+
+def table(audit: Audit) -> dict[tuple[str, ...], dict[str, Any]]:
+    """The results by their first eight columns."""
+    found = {tuple(r[c] for c in KEY_COLUMNS): r for r in audit.results.iter_rows(named=True)}
+    assert len(found) == len(audit.results)
+    return found
+
+
+def written(audit: Audit, folder: Path, name: str = "audit.json") -> bytes:
+    audit.write(folder / name)
+    return (folder / name).read_bytes()
+
+
+def sane(audit: Audit) -> None:
+    """What holds of any results table, whatever the labels."""
+    rows = audit.results
+    assert rows.select(KEY_COLUMNS).is_unique().all()
+    for row in rows.iter_rows(named=True):
+        estimand = ESTIMANDS[row["statistic"]]
+        value, low, high = row["value"], row["low"], row["high"]
+        assert (value is None) == bool(row["reason"]), row
+        assert row["describes"] == str(estimand.describes)
+        assert (row["method"] == "") == (low is None) == (high is None) == (row["level"] is None)
+        for number in (value, low, high, row["n"]):
+            assert number is None or math.isfinite(number), row
+        rounding = 1e-12
+        for number in (value, low, high):
+            if number is None:
+                continue
+            assert estimand.low is None or number >= estimand.low - rounding, row
+            assert estimand.high is None or number <= estimand.high + rounding, row
+        if low is not None:
+            assert value is not None, row
+            assert low < high, row
+            if row["method"] != "percentile":
+                assert low - rounding <= value <= high + rounding, row
+
+
+def close(one: Mapping[str, Any], other: Mapping[str, Any], columns: Sequence[str]) -> bool:
+    """Whether rows are the same in these columns but for rounding."""
+    for column in columns:
+        a, b = one[column], other[column]
+        if isinstance(a, float) and isinstance(b, float):
+            if not math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9):
+                return False
+        elif a != b:
+            return False
+    return True
+
+
+# --- what holds of any results ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(st.one_of(panels(), panels(weights="design"), panels(weights="frequency")))
+def test_values_and_intervals_are_within_bounds_or_undefined_with_a_reason(
+    method: str, panel: Panel
+) -> None:
+    sane(panel.audit(interval=method))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_labels_leave_values_undefined_with_a_reason(name: str, method: str) -> None:
+    sane(DEGENERATE[name].audit(interval=method))
+
+
+def test_every_statistic_of_every_family_occurs_in_the_panels() -> None:
+    seen: Counter[str] = Counter()
+    defined: Counter[str] = Counter()
+
+    @settings(few, max_examples=30)
+    @given(st.one_of(panels(), panels(steps=True), panels(weights="design")))
+    def look(panel: Panel) -> None:
+        rows = panel.audit().results
+        seen.update(set(rows["statistic"]))
+        defined.update(set(rows.filter(pl.col("value").is_not_null())["statistic"]))
+
+    look()
+    assert set(seen) <= set(ESTIMANDS), "results hold a statistic that no family lists"
+    for family in FAMILIES:
+        names = {s.name for s in family.statistics}
+        assert names, f"the family {family.name} lists no statistic"
+        assert names <= set(seen), f"{family.name}: {names - set(seen)} occur in no panel"
+        assert names <= set(defined), f"{family.name}: {names - set(defined)} always undefined"
+
+
+def test_a_name_is_used_by_one_statistic_only() -> None:
+    names = Counter(s.name for family in FAMILIES for s in family.statistics)
+    assert max(names.values()) == 1
+
+
+# --- order and names ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(
+    st.one_of(*(panels(weights=w, steps=False) for w in ("", "design", "frequency"))),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_of_rows_does_not_matter(method: str, panel: Panel, random: Any) -> None:
+    # But for steps of decisions: these come in the order of the rows, which is what they mean.
+    rows = list(panel.rows)
+    random.shuffle(rows)
+    one, other = panel.audit(interval=method), panel.changed(rows).audit(interval=method)
+    assert one.results.equals(other.results)
+    assert one.findings == other.findings
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(
+    st.one_of(panels(), panels(weights="design"), panels(weights="frequency")),
+    st.permutations(list(range(18))),
+)
+def test_the_names_of_responses_and_clusters_do_not_matter(
+    method: str, panel: Panel, order: list[int]
+) -> None:
+    def renamed(r: Row) -> Row:
+        cluster = r.cluster and f"cluster {order[int(r.cluster[1:])]}"
+        return replace(r, response=f"response {order[int(r.response[1:])]}", cluster=cluster)
+
+    other = panel.changed([renamed(r) for r in panel.rows])
+    assert panel.audit(interval=method).results.equals(other.audit(interval=method).results)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nor_do_they_where_weights_are_no_round_numbers(method: str) -> None:
+    # 0.1 + 0.2 + 0.3 is another number than 0.3 + 0.2 + 0.1, and another row in another place.
+    weights = (0.1, 0.2, 0.3, 0.7, 1.1)
+    rows = [
+        Row(
+            f"r{i:02}",
+            grader,
+            "ab"[(i * j) % 3 % 2],
+            cluster=f"c{i // 5}",
+            weight=weights[i % 5],
+        )
+        for i in range(30)
+        for j, grader in enumerate("ghi", 1)
+    ]
+    panel = Panel(tuple(rows), {"scale": "a,b"})
+    other = panel.changed([replace(r, response=f"r{99 - int(r.response[1:])}") for r in rows])
+    one, again = table(panel.audit(interval=method)), table(other.audit(interval=method))
+    assert one.keys() == again.keys()
+    for key, row in one.items():
+        assert close(row, again[key], list(row)), key
+
+
+def renamed_graders(panel: Panel, names: Mapping[str, str]) -> Panel:
+    options = {k: names[v] if k in ("gold", "reference") else v for k, v in panel.options.items()}
+    rows = [replace(r, grader=names[r.grader]) for r in panel.rows]
+    return Panel(tuple(rows), options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(st.one_of(panels(), panels(weights="design")))
+def test_names_of_graders_in_the_same_order_change_no_number(method: str, panel: Panel) -> None:
+    names = {g: f"Mr {g}" for g in panel.graders}
+    other = renamed_graders(panel, names).audit(interval=method).results
+    back = {new: old for old, new in names.items()}
+    renamed = other.with_columns(pl.col("grader").replace(back), pl.col("other").replace(back))
+    expected = panel.audit(interval=method).results
+    assert renamed.sort(KEY_COLUMNS).equals(expected.sort(KEY_COLUMNS))
+
+
+@few
+@given(panels(fewest_graders=3), st.permutations(list(range(6))))
+def test_names_of_graders_in_another_order_change_no_value(panel: Panel, order: list[int]) -> None:
+    # A pair stands in grader order, so it may turn round: what is symmetric is looked up both ways.
+    # Drawn clusters follow the order of the cells, so replicates are not compared.
+    names = {g: f"x{order[i]}" for i, g in enumerate(panel.graders)}
+    back = {new: old for old, new in names.items()}
+    one = table(panel.audit())
+    other = {
+        tuple(back.get(part, part) for part in key): row
+        for key, row in table(renamed_graders(panel, names).audit()).items()
+    }
+    assert len(one) == len(other)
+    columns = ["n", "clusters", "value", "low", "high", "level", "method", "reason"]
+    for key, row in one.items():
+        if key in other:
+            assert close(row, other[key], columns), key
+            continue
+        turned = other.get((key[0], key[2], key[1], *key[3:]))
+        if turned is not None and any(close(row, t, columns) for t in (turned, opposite(turned))):
+            continue
+        # Of equal comparisons the first by name decides: another grader, the same value.
+        same = [r for k, r in other.items() if (*k[:2], *k[3:]) == (*key[:2], *key[3:])]
+        assert any(close(row, r, ["value", "reason"]) for r in same), key
+
+
+def opposite(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What one has more than the other is what the other has less."""
+    turned = {"value": row["value"], "low": row["high"], "high": row["low"]}
+    return {**row, **{column: None if x is None else -x for column, x in turned.items()}}
+
+
+# --- shards -------------------------------------------------------------------------------------
+
+
+def base(panel: Panel, half: str) -> Iterator[Row]:
+    """Rows of each half in which every grader gives every class, and gaps of every size occur."""
+    classes = sorted({r.label for r in panel.rows if r.label is not None})
+    graders = panel.graders
+    about = panel.rows[0]
+    for c, class_ in enumerate(classes):
+        for size in range(1, len(graders) + 1):
+            for start in range(len(graders)):
+                i = (c * len(graders) + size) * len(graders) + start
+                for j in range(size):
+                    one = replace(
+                        about,
+                        response=f"{half}{i:04}",
+                        grader=graders[(start + j) % len(graders)],
+                        label=class_,
+                        outcome=LABEL,
+                        cluster=about.cluster and f"{half} {i % 3}",
+                        stratum=about.stratum and f"s{i % 3}",
+                        topic=about.topic and "xy"[i % 2],
+                    )
+                    for step in ("1", "2") if about.step else (None,):
+                        yield replace(one, step=step)
+
+
+def parts_of(scene: Scene) -> dict[tuple[Any, ...], Part]:
+    found: dict[tuple[Any, ...], Part] = {}
+    for family in FAMILIES:
+        for part in family.parts(scene):
+            key = (family.name, tuple((s.name, keys) for s, keys in part.asks))
+            assert key not in found
+            found[key] = part
+    return found
+
+
+def assert_same(one: Tally, other: Tally, what: object) -> None:
+    for column in ("rows", "clusters", "strata", "sizes", "total", "size"):
+        assert np.array_equal(getattr(one, column), getattr(other, column)), (what, column)
+
+
+@settings(few, max_examples=6)
+@given(st.one_of(panels(), panels(weights="design"), panels(weights="frequency")))
+def test_the_tallies_of_two_halves_add_up_to_the_tally_of_the_whole(panel: Panel) -> None:
+    def half_of(row: Row) -> str:
+        return "pq"[int((row.cluster or row.response)[1:]) % 2]
+
+    panel = panel.changed(
+        panel.rows, **({"scale": panel.options["scale"]} if "scale" in panel.options else {})
+    )
+    rows = {h: [*base(panel, h), *(r for r in panel.rows if half_of(r) == h)] for h in "pq"}
+    whole, halves = (
+        scenes(panel.changed([*rows["p"], *rows["q"]]).labels()),
+        [scenes(panel.changed(rows[h]).labels()) for h in "pq"],
+    )
+    of_whole = {s.slice: s for s in (whole[0], *whole[1])}
+    of_halves = [{s.slice: s for s in (h[0], *h[1])} for h in halves]
+    for name, scene in of_whole.items():
+        first, second = (parts_of(h[name]) for h in of_halves)
+        for key, part in parts_of(scene).items():
+            if part.tally is None:
+                assert part.totals is not None
+                # Of counts without clusters a half may hold fewer kinds.
+                continue
+            a, b = first[key].tally, second[key].tally
+            assert a is not None
+            assert b is not None
+            assert_same(a + b, part.tally, key)
+            assert_same(b + a, part.tally, key)
+
+
+@few
+@given(st.one_of(panels(), panels(weights="frequency")))
+def test_counts_of_all_slices_add_up_to_the_whole(panel: Panel) -> None:
+    rows = [replace(r, topic="xy"[int(r.response[1:]) % 2]) for r in panel.rows]
+    counts = (
+        panel.changed(rows, by=["topic"])
+        .audit()
+        .results.filter(
+            pl.col("statistic").is_in([n for n, e in ESTIMANDS.items() if e.unit is Unit.COUNT]),
+            pl.col("describes") != "panel",
+        )
+    )
+    key = ["statistic", "grader", "other", "class", "to_class"]
+    whole = counts.filter(pl.col("slice") == "").select(*key, "value")
+    sums = counts.filter(pl.col("slice") != "").group_by(key).agg(pl.col("value").sum())
+    both = whole.join(sums, on=key, how="left", validate="1:1")
+    for row in both.iter_rows(named=True):
+        assert row["value"] == (row["value_right"] or 0), row
+
+
+# --- weights ------------------------------------------------------------------------------------
+
+
+def doubled(panel: Panel) -> Panel:
+    """Each response as often as its frequency weight says, without weights."""
+    rows = [
+        replace(r, response=f"{r.response}-{i}", weight=None)
+        for r in panel.rows
+        for i in range(int(r.weight or 0))
+    ]
+    options = {k: v for k, v in panel.options.items() if k != "weight_kind"}
+    return Panel(tuple(rows), options)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@few
+@given(panels(weights="frequency"))
+def test_a_frequency_weight_of_two_is_the_row_twice(method: str, panel: Panel) -> None:
+    one, other = panel.audit(interval=method), doubled(panel).audit(interval=method)
+    assert table(one) == table(other)
+
+
+def test_a_frequency_weight_of_two_is_the_row_twice_in_its_cluster() -> None:
+    # Declared clusters of one response each stay as many when the response counts twice.
+    rows = plain("abab", "abba", "aabb", graders="ghi").rows
+    panel = Panel(
+        tuple(replace(r, cluster=f"c {r.response}", weight=2.0) for r in rows),
+        {"weight_kind": "frequency"},
+    )
+    assert table(panel.audit()) == table(doubled(panel).audit())
+
+
+@few
+@given(panels())
+def test_design_weights_of_one_are_no_weights(panel: Panel) -> None:
+    weighed = panel.changed([replace(r, weight=1.0) for r in panel.rows], weight_kind="design")
+    one, other = table(panel.audit()), table(weighed.audit())
+    assert one.keys() <= other.keys()
+    for key, row in one.items():
+        assert close(row, other[key], ["value", "n", "clusters", "reason"]), key
+
+
+# --- a grader compared with itself --------------------------------------------------------------
+
+
+@few
+@given(panels())
+def test_a_grader_agrees_perfectly_with_its_copy(panel: Panel) -> None:
+    copied = "g0"
+    rows = [r for r in panel.rows if r.grader == copied]
+    assume(any(r.label is not None for r in rows))
+    options = {k: v for k, v in panel.options.items() if k not in ("gold", "reference")}
+    both = [*rows, *(replace(r, grader="copy") for r in rows)]
+    at_most: dict[str, set[float | None]] = {}
+    for role in ({}, {"reference": "copy"}, {"gold": "copy"}):
+        for row in Panel(tuple(both), {**options, **role}).audit().results.iter_rows(named=True):
+            compares = row["grader"] and row["other"]
+            panel_wide = not row["grader"] and row["describes"] == "panel"
+            if (compares or panel_wide) and row["value"] is not None:
+                at_most.setdefault(row["statistic"], set()).add(row["value"])
+    perfect = ("agreement", "class_agreement", "brennan_prediger")
+    coefficients = ("cohen_", "scott_", "gwet_", "krippendorff_", "weighted_kappa", "fleiss_")
+    for name, values in at_most.items():
+        top = ESTIMANDS[name].high
+        if name in perfect or name.startswith(coefficients):
+            assert values == {top}, name
+        elif name.startswith(("moved", "found", "cumulative_share", "rate_range", "rate_iqr")):
+            assert values == {0.0}, name
+        elif name in ("collapse_ratio", "rate_max_over_min"):
+            assert values == {1.0}, name
+
+
+# --- the same input, the same bytes -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_labels_give_the_same_bytes(method: str, tmp_path: Path) -> None:
+    rows = plain("abcabcabca" * 4, "abcabbabca" * 4, "aacabcabcc" * 4, graders="ghi").rows
+    clustered = tuple(replace(r, cluster=f"c{int(r.response[1:]) // 3}") for r in rows)
+    panel = Panel(clustered, {"scale": "a,b,c", "reference": "i"})
+    one = written(panel.audit(interval=method), tmp_path, "one.json")
+    assert one == written(panel.audit(interval=method), tmp_path, "two.json")
+    assert b"NaN" not in one
+    assert b"Infinity" not in one
+
+
+MANY = """
+import sys
+import numpy as np, polars as pl, voirdire as vd
+
+rng = np.random.default_rng(1)
+n, graders = 6000, 4
+truth = rng.integers(0, 3, n)
+weight = np.repeat(rng.choice([0.3, 0.7, 1.1, 2.9], n), graders)
+label = np.where(rng.random((n, graders)) < 0.7, truth[:, None], rng.integers(0, 3, (n, graders)))
+response = np.repeat(np.arange(n), graders)
+frame = pl.DataFrame({
+    "response": [f"r{i}" for i in response],
+    "cluster": [f"c{i % 700}" for i in response],
+    "grader": [f"g{j}" for j in range(graders)] * n,
+    "label": np.array(["a", "b", "c"])[label.ravel()],
+    "weight": weight,
+})
+for kind in ("none", "design"):
+    for method in ("auto", "bootstrap"):
+        rows = frame.drop("weight") if kind == "none" else frame
+        labels = vd.read(rows, layout="long", scale="a,b,c", reference="g3")
+        audit = vd.audit(labels, interval=method, replicates=300)
+        audit.write(f"{sys.argv[1]}-{kind}-{method}.json")
+"""
+
+
+def test_the_number_of_threads_does_not_matter(tmp_path: Path) -> None:
+    for threads in ("1", "2"):
+        limits = (
+            "POLARS_MAX_THREADS",
+            "OMP_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+            "MKL_NUM_THREADS",
+        )
+        done = run_python("-c", MANY, threads, cwd=tmp_path, env=dict.fromkeys(limits, threads))
+        assert done.returncode == 0, done.stderr
+    for kind in ("none", "design"):
+        for method in METHODS:
+            one, two = (
+                (tmp_path / f"{threads}-{kind}-{method}.json").read_bytes() for threads in "12"
+            )
+            assert one == two, (kind, method)
