@@ -146,7 +146,7 @@ def test_an_unknown_label_is_an_error_with_count_place_and_flags(
 def test_a_map_to_something_that_is_no_class_names_what_it_was_mapped_to(
     read: Callable[..., vd.Labels],
 ) -> None:
-    with pytest.raises(InputError) as error:
+    with pytest.raises(UsageError) as error:
         read(LONG + "1,g,yes\n2,g,foo\n", scale="no,yes", map="foo=bar")
     assert "bar" in str(error.value)
 

@@ -40,7 +40,7 @@ LABEL = "label"
 OUTCOMES = ("unparsed", "error", "missing")
 CLASSES = (string.ascii_lowercase, string.digits[1:])
 
-few = settings(max_examples=8, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.explicit,Phase.generate])
+few = settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow], phases=[Phase.explicit,Phase.generate])
 
 
 # --- panels -------------------------------------------------------------------------------------
@@ -58,6 +58,7 @@ class Row:
     weight: float | None = None
     stratum: str | None = None
     topic: str | None = None
+    part: str | None = None
     vote: str | None = None
     step: str | None = None
 
@@ -84,7 +85,7 @@ class Panel:
         """One line a response, so that a failing example can be read."""
         lines: dict[str, list[str]] = {}
         for r in self.rows:
-            about = [r.cluster, r.stratum, r.topic, r.weight]
+            about = [r.cluster, r.stratum, r.topic, r.part, r.weight]
             key = " ".join(str(x) for x in (r.response, *about) if x is not None)
             vote = "".join(f"/{x}" for x in (r.vote, r.step) if x)
             lines.setdefault(key, []).append(f"{r.grader}{vote}:{r.label or r.outcome}")
@@ -122,19 +123,22 @@ def panels(
     *,
     weights: str = "",
     fewest_graders: int = 2,
-    most_responses: int = 18,
+    most_responses: int = 14,
     steps: bool | None = None,
+    ordered: bool | None = None,
+    tagged: bool | None = None,
+    fewest_classes: int = 2,
 ) -> Panel:
     """Small panels: 2 to 5 graders and classes, with or without clusters, gold, order and gaps."""
-    k = draw(st.integers(2, 5))
+    k = draw(st.integers(fewest_classes, 5))
     classes = tuple(draw(st.sampled_from(CLASSES))[:k])
     graders = [f"g{i}" for i in range(draw(st.integers(fewest_graders, 5)))]
     gold = draw(st.sampled_from(["", "gold"]))
     reference = draw(st.sampled_from(["", graders[-1]]))
-    ordered = draw(st.booleans())
+    ordered = draw(st.booleans()) if ordered is None else ordered
     clustered = draw(st.booleans())
     stratified = clustered and draw(st.integers(0, 4)) == 0
-    tagged = draw(st.integers(0, 3)) == 0
+    tagged = draw(st.integers(0, 3)) == 0 if tagged is None else tagged
     votes = draw(st.integers(0, 4)) == 0
     stepwise = not votes and (draw(st.integers(0, 4)) == 0 if steps is None else steps)
     loyal = draw(st.integers(0, 3))  # how often out of 4 a grader repeats the response's class
@@ -148,6 +152,7 @@ def panels(
             label=None,
             cluster=f"c{draw(st.integers(0, 5))}" if clustered else None,
             topic=draw(st.sampled_from(["x", "y"])) if tagged else None,
+            part="vw"[i % 2] if tagged else None,
         )
         if stratified and about.cluster is not None:
             about = replace(about, stratum=f"s{int(about.cluster[1:]) % 2}")
@@ -178,7 +183,7 @@ def panels(
     if weights:
         options["weight_kind"] = weights
     if tagged:
-        options |= {"by": ["topic"], "standardise": ["topic"]}
+        options |= {"by": ["topic"], "standardise": ["part"]}
         if any(r.topic == "x" for r in rows):
             options["drop"] = ["topic=x"]
     return Panel(tuple(rows), options)
@@ -309,8 +314,16 @@ def test_every_statistic_of_every_family_occurs_in_the_panels() -> None:
     seen: Counter[str] = Counter()
     defined: Counter[str] = Counter()
 
-    @settings(few, max_examples=30)
-    @given(st.one_of(panels(), panels(steps=True), panels(weights="design")))
+    @settings(few, max_examples=25)
+    @given(
+        st.one_of(
+            panels(),
+            panels(ordered=True, fewest_classes=5, tagged=False),
+            panels(ordered=True, steps=True, tagged=False),
+            panels(ordered=True, tagged=True, steps=False),
+            panels(weights="design", tagged=False),
+        )
+    )
     def look(panel: Panel) -> None:
         rows = panel.audit().results
         seen.update(set(rows["statistic"]))
@@ -460,6 +473,7 @@ def base(panel: Panel, half: str) -> Iterator[Row]:
                         cluster=about.cluster and f"{half} {i % 3}",
                         stratum=about.stratum and f"s{i % 3}",
                         topic=about.topic and "xy"[i % 2],
+                        part=about.part and "vw"[i // 2 % 2],
                     )
                     for step in ("1", "2") if about.step else (None,):
                         yield replace(one, step=step)
@@ -480,7 +494,7 @@ def assert_same(one: Tally, other: Tally, what: object) -> None:
         assert np.array_equal(getattr(one, column), getattr(other, column)), (what, column)
 
 
-@settings(few, max_examples=6)
+@settings(few, max_examples=5)
 @given(st.one_of(panels(), panels(weights="design"), panels(weights="frequency")))
 def test_the_tallies_of_two_halves_add_up_to_the_tally_of_the_whole(panel: Panel) -> None:
     def half_of(row: Row) -> str:

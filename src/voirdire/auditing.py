@@ -430,8 +430,11 @@ def _sliced(labels: Labels, whole: Scene, tags: Sequence[str], *, exploratory: b
 
 def _values(labels: Labels, scene: Scene, tag: str) -> list[str]:
     if scene.grid is not None:
-        values = scene.grid.tags[tag][0]
-        used = set(np.unique(scene.grid.tags[tag][1]).tolist())
+        votes = scene.grid.votes
+        values, codes = (
+            votes.tags[tag] if votes is not None and tag in votes.tags else scene.grid.tags[tag]
+        )
+        used = set(np.unique(codes).tolist())
         return [v for i, v in enumerate(values) if i in used]
     return labels.frame[tag].drop_nulls().unique().sort().to_list()
 

@@ -25,23 +25,31 @@ NO_MAJORITY = len(ALL_OUTCOMES)  # votes were readable and none of them won
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Votes:
-    """Single calls in the order of their votes: row and grader of the grid, class code or −1, outcome."""
+    """Single calls in the order of their votes: row and grader of the grid, class code or −1, outcome.
+
+    ``tags`` holds those tags that differ between the votes of one response.
+    """
 
     row: Array
     grader: Array
     code: Array
     outcome: Array
+    tags: Mapping[str, tuple[list[str], Array]] = field(default_factory=dict)
 
-    def kept(self, wanted: Array) -> Votes:
-        """The votes of the cells that ``wanted`` marks (rows × graders), with rows renumbered."""
-        keep = wanted[self.row, self.grader]
-        place = np.cumsum(wanted.any(axis=1)) - 1
+    def where(self, keep: Array) -> Votes:
+        """Only the votes that ``keep`` marks, one a vote."""
         return Votes(
-            row=place[self.row[keep]],
+            row=self.row[keep],
             grader=self.grader[keep],
             code=self.code[keep],
             outcome=self.outcome[keep],
+            tags={t: (values, codes[keep]) for t, (values, codes) in self.tags.items()},
         )
+
+    def renumbered(self, rows: Array) -> Votes:
+        """The votes of the rows that are kept (a mask over rows), with rows counted anew."""
+        kept = self.where(rows[self.row])
+        return replaced(kept, row=(np.cumsum(rows) - 1)[kept.row])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +77,7 @@ class Grid:
     tags: Mapping[str, tuple[list[str], Array]] = field(default_factory=dict)
     steps: tuple[tuple[str, Array], ...] = ()
     votes: Votes | None = None
+    vote_rule: str = "majority"
 
     @property
     def responses(self) -> int:
@@ -85,6 +94,11 @@ class Grid:
 
     def sliced(self, tag: str, value: str) -> Grid:
         """Only the labels whose tag has this value. Clusters keep their codes."""
+        if self.votes is not None and tag in self.votes.tags:
+            values, codes = self.votes.tags[tag]
+            kept = replaced(self, votes=self.votes.where(codes == values.index(value)))
+            kept = kept.under(self.vote_rule)
+            return kept._rows(np.asarray((kept.outcomes != NOT_THERE).any(axis=1)))
         values, codes = self.tags[tag]
         wanted = codes == values.index(value)
         if wanted.ndim == 1:
@@ -101,23 +115,28 @@ class Grid:
                 (name, np.where(wanted, codes, NO_LABEL).astype(np.int16))
                 for name, codes in self.steps
             ),
-            votes=None if self.votes is None else self.votes.kept(wanted),
+            votes=None
+            if self.votes is None
+            else self.votes.where(wanted[self.votes.row, self.votes.grader]),
         )
         return masked._rows(np.asarray(wanted.any(axis=1)))
 
     def _rows(self, keep: Array) -> Grid:
         outcomes = self.outcomes[keep]
-        return replaced(
+        votes = None if self.votes is None else self.votes.renumbered(keep)
+        kept = replaced(
             self,
             codes=self.codes[keep],
             outcomes=outcomes,
-            calls=_calls(outcomes) if self.votes is None else self.votes_by_outcome(),
+            calls=_calls(outcomes),
             cluster=self.cluster[keep],
             stratum=None if self.stratum is None else self.stratum[keep],
             weights=None if self.weights is None else self.weights[keep],
             tags={t: (values, codes[keep]) for t, (values, codes) in self.tags.items()},
             steps=tuple((name, codes[keep]) for name, codes in self.steps),
+            votes=votes,
         )
+        return kept if votes is None else replaced(kept, calls=kept.votes_by_outcome())
 
     def under(self, rule: str) -> Grid:
         """The same calls with one label made of the votes by another rule (majority or first)."""
@@ -171,7 +190,7 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     responses, graders = len(response_values), len(names)
     place = response * graders + grader
     steps: tuple[tuple[str, Array], ...] = ()
-    votes = None
+    votes, order = None, None
     if labels.options.step:
         codes, outcomes, steps = _stepwise(labels, place, label, outcome, responses * graders)
         calls = _calls(outcomes.reshape(responses, graders))
@@ -194,6 +213,7 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     if frame["weight"].null_count() < len(frame):
         weights = frame["weight"].to_numpy()[first]
     held = {}
+    of_votes = {}
     per_response = {t.name: t.per_response for t in labels.tags}
     shaped = codes.reshape(responses, graders)
     for tag in tags:
@@ -208,10 +228,13 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
             spread = np.full(responses * graders, -1, dtype=np.int64)
             spread[place] = tag_codes
             if (spread[place] != tag_codes).any():
-                raise UsageError(
-                    f"--by {tag}: its value differs between the votes or steps of one response and "
-                    "grader, so they cannot be sliced by it."
-                )
+                if votes is None or order is None:
+                    raise UsageError(
+                        f"--by {tag}: its value differs between the steps of one response and grader, "
+                        "so they cannot be sliced by it."
+                    )
+                of_votes[tag] = (values, tag_codes[order])
+                continue
             held[tag] = (values, spread.reshape(responses, graders))
     return Grid(
         graders=names,
@@ -226,7 +249,8 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
         frequency=labels.options.weight_kind == "frequency",
         tags=held,
         steps=tuple((name, at.reshape(responses, graders)) for name, at in steps),
-        votes=votes,
+        votes=votes if votes is None else replaced(votes, tags=of_votes),
+        vote_rule=labels.options.vote_rule,
     )
 
 

@@ -841,6 +841,7 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
         *(pl.col(c).drop_nulls().n_unique().alias(f"n{i}") for i, c in enumerate(names))
     ).row(0)
     tags = []
+    one_row_each = kind == "labels" and frame["response"].n_unique() == len(frame)
     for i, name in enumerate(names):
         values = frame[name].drop_nulls()
         numeric = len(values) > 0 and bool(
@@ -848,7 +849,7 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
         )
         if kind == "counts":
             per_response = False
-        elif frame["grader"].n_unique() == 1:
+        elif one_row_each:
             per_response = True
         else:
             uneven = (

@@ -231,8 +231,11 @@ class Estimates:
         self.all = tuple(estimates)
         self._by_key = {(e.statistic, *e.key): e for e in self.all}
         self._by_statistic: dict[str, list[Estimate]] = {}
+        self._by_grader: dict[tuple[str, str], list[Estimate]] = {}
         for estimate in self.all:
-            self._by_statistic.setdefault(estimate.statistic, []).append(estimate)
+            name, grader = estimate.statistic, estimate.key.grader
+            self._by_statistic.setdefault(name, []).append(estimate)
+            self._by_grader.setdefault((name, grader), []).append(estimate)
 
     def get(self, statistic: str, **key: str) -> Estimate | None:
         """The estimate with just this key, or ``None``."""
@@ -240,10 +243,13 @@ class Estimates:
 
     def of(self, statistic: str, **key: str) -> list[Estimate]:
         """All estimates of a statistic whose key agrees with what is given."""
+        found = (
+            self._by_grader.get((statistic, key["grader"]), ())
+            if "grader" in key
+            else self._by_statistic.get(statistic, ())
+        )
         return [
-            e
-            for e in self._by_statistic.get(statistic, ())
-            if all(getattr(e.key, field) == value for field, value in key.items())
+            e for e in found if all(getattr(e.key, field) == value for field, value in key.items())
         ]
 
 
