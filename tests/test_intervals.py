@@ -474,7 +474,7 @@ def test_the_measured_coverage_of_both_intervals(capsys: pytest.CaptureFixture[s
     for truth in (0.5, 0.1, 0.05):
         for clusters in (10, 20, 50):
             for icc in (0.1, 0.3):
-                found = []
+                found: list[float] = []
                 for settings in (AUTO, BOOTSTRAP):
                     rng = np.random.default_rng([int(1000 * truth), clusters, int(100 * icc)])
 

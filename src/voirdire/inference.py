@@ -21,7 +21,7 @@ from voirdire.estimate import Estimate, Interval, Key, Undefined
 from voirdire.options import Options
 from voirdire.resampling import TooManyRows, drawn_totals, left_out
 from voirdire.stats.base import Given, Part, Statistic
-from voirdire.tally import Tally
+from voirdire.tally import Tally, summed
 
 Array = np.ndarray[Any, Any]
 
@@ -175,7 +175,7 @@ def _tests(statistic: Statistic, part: Part, length: int) -> Array | None:
     variance = _total_variance(amount, tally)
     if statistic.null_variance is not None:
         variance = variance * _outputs(statistic.null_variance(tally.size, part.given), length)
-    total = tally.clusters.astype(np.float64) @ amount
+    total = summed(tally.clusters, amount)
     t = np.where(variance > 0, total / np.sqrt(variance), np.nan)
     df = tally.count - len(strata)
     return np.array([intervals.t_tail(x, df) if math.isfinite(x) else math.nan for x in t])
@@ -191,8 +191,8 @@ def _total_variance(amount: Array, tally: Tally) -> Array:
         if clusters < 2:
             continue
         part = amount[inside]
-        mean = weight @ part / clusters
-        variance += clusters / (clusters - 1) * (weight @ (part - mean) ** 2)
+        mean = summed(weight, part) / clusters
+        variance += clusters / (clusters - 1) * summed(weight, (part - mean) ** 2)
     return variance
 
 
@@ -312,9 +312,9 @@ def _edges(statistic: Statistic, tally: Tally, given: Given, values: Array) -> _
     events = np.broadcast_to(events.reshape(len(rows), -1), shape)
     trials = np.broadcast_to(trials.reshape(len(rows), -1), shape)
     clusters = tally.clusters.astype(np.float64)
-    with_event = clusters @ (events > 0)
-    with_other = clusters @ (trials - events > 1e-12)
-    x, n = clusters @ events, clusters @ trials
+    with_event = summed(clusters, events > 0)
+    with_other = summed(clusters, trials - events > 1e-12)
+    x, n = summed(clusters, events), summed(clusters, trials)
     residual = (events - trials * (x / n)) / n
     variance = _total_variance(residual, tally)
     size = n
@@ -386,18 +386,18 @@ def _jackknife(
         weight = clusters.astype(np.float64)
         solved = statistic.solve(totals, given).reshape(len(weight), -1)
         finite = np.isfinite(solved)
-        lost += weight @ ~finite
+        lost += summed(weight, ~finite)
         held = sums.setdefault(int(of[0]), [np.zeros(outputs) for _ in range(6)])
         held[0] += weight.sum()
-        held[1] += weight @ finite
+        held[1] += summed(weight, finite)
         for s, scale in enumerate(scales):
             moved = intervals.forward(solved, scale) - centres[s]
             good = np.isfinite(moved)
             if s == 0:
-                outside += weight @ (finite & ~good)
+                outside += summed(weight, finite & ~good)
             moved = np.where(good, moved, 0.0)
-            held[2 + s] += weight @ moved
-            held[4 + s] += weight @ moved**2
+            held[2 + s] += summed(weight, moved)
+            held[4 + s] += summed(weight, moved**2)
     for clusters_in, defined, *moments in sums.values():
         for s in range(2):
             spread = moments[2 + s] - moments[s] ** 2 / np.maximum(defined, 1.0)

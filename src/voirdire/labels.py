@@ -260,6 +260,8 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     if kind == "labels":
         frame = _weighed(frame, parts, options)
         frame = _without_duplicates(frame, parts, options.step, notices)
+        if options.step:
+            _note_turned_steps(frame, parts, options.step, notices)
         frame, clusters_declared = _clustered(frame, parts, notices)
     else:
         clusters_declared = False
@@ -782,6 +784,31 @@ def _without_duplicates(
             )
         )
     return kept.drop(_TWICE)
+
+
+def _note_turned_steps(
+    frame: pl.DataFrame, parts: Sequence[Rows], step: str, notices: list[Text]
+) -> None:
+    """Say so where a response has its steps in another order than they first appear in the table."""
+    order = frame[step].drop_nulls().unique(maintain_order=True)
+    rank = pl.col(step).replace_strict(order.to_list(), list(range(len(order))), default=None)
+    turned = (
+        frame.filter(pl.col(step).is_not_null())
+        .with_columns((rank.diff() < 0).over("response", "grader").alias(_KINDS))
+        .filter(_KINDS)
+    )
+    if len(turned):
+        first = turned.row(0, named=True)
+        notices.append(
+            say(
+                "Steps are taken in the order of their first appearance ({order}), but {n} "
+                "responses have them in another order (the first: {where}). Put the rows in order of "
+                "the steps if that is not the order of the decisions.",
+                order=listed(order.to_list()),
+                n=turned["response"].n_unique(),
+                where=_where(parts, first[_PART], first[_ROW]),
+            )
+        )
 
 
 def _clustered(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.tally import Tally
+from voirdire.tally import Tally, summed
 
 Array = np.ndarray[Any, Any]
 
@@ -46,9 +46,7 @@ def left_out(tally: Tally) -> Iterator[tuple[Array, Array, Array]]:
         clusters = int(multiplicity.sum())
         if clusters < 2:
             continue  # a stratum of one cluster gives no variance; the caller counts it
-        stratum_total = np.tensordot(
-            multiplicity.astype(np.float64), tally.rows[inside].astype(np.float64), axes=1
-        )
+        stratum_total = summed(multiplicity, tally.rows[inside])
         for low in range(0, len(inside), step):
             chosen = inside[low : low + step]
             rest = (stratum_total - tally.rows[chosen]) * (clusters / (clusters - 1))
@@ -111,7 +109,10 @@ def drawn_totals(tally: Tally, *, replicates: int, seed: int) -> Iterator[Array]
         high = min(low + step, replicates)
         totals = np.zeros((high - low, size), dtype=np.float64)
         for weights, rows in parts:
-            totals += np.asarray(weights[low:high].astype(kind) @ rows, dtype=np.float64)
+            block = weights[low:high].astype(kind)
+            # Whole numbers add up alike in any order; others must not depend on the threads.
+            part: Any = block @ rows if exact else np.einsum("rc,cs->rs", block, rows)  # type: ignore[arg-type]
+            totals += np.asarray(part, dtype=np.float64)
         yield totals.reshape(high - low, *tally.shape)
 
 

@@ -20,6 +20,16 @@ Array = np.ndarray[Any, Any]
 _BLOCK = 1 << 22  # cells counted at once, so that memory stays bounded
 
 
+def summed(weights: Array, amounts: Array) -> Array:
+    """The weighted sum over the first axis: ``(rows,)`` and ``(rows, …)`` give ``(…)``.
+
+    The order of addition is fixed, which a matrix product leaves to the number of threads.
+    """
+    return np.asarray(
+        np.einsum("i,i...->...", weights.astype(np.float64), amounts.astype(np.float64))
+    )
+
+
 @dataclass(frozen=True)
 class Tally:
     """Distinct rows of cells with the number of clusters that have them.
@@ -42,14 +52,14 @@ class Tally:
     @cached_property
     def total(self) -> Array:
         """Cell totals over all clusters, float64, of ``shape``."""
-        return np.tensordot(self.clusters.astype(np.float64), self.rows.astype(np.float64), axes=1)
+        return summed(self.clusters, self.rows)
 
     @cached_property
     def size(self) -> Array:
         """Unweighted cell totals, float64, of ``shape``."""
         if self.sizes is self.rows:
             return self.total
-        return np.tensordot(self.clusters.astype(np.float64), self.sizes.astype(np.float64), axes=1)
+        return summed(self.clusters, self.sizes)
 
     @cached_property
     def count(self) -> int:
@@ -69,9 +79,8 @@ class Tally:
     def mapped(self, change: Callable[[Array], Array]) -> Tally:
         """The same clusters under other cells, each a linear function of the present ones."""
         rows = change(self.rows)
-        return Tally(
-            rows, self.clusters, self.strata, change(self.sizes) if self.weighted else rows
-        )
+        sizes = change(self.sizes) if self.weighted else rows
+        return _distinct(rows, self.clusters, self.strata, sizes)
 
 
 def count(
@@ -180,13 +189,8 @@ def _distinct(rows: Array, clusters: Array, strata: Array, sizes: Array) -> Tall
         _, first, group = np.unique(both, axis=0, return_index=True, return_inverse=True)
     together = np.zeros(len(first), dtype=np.int64)
     np.add.at(together, group, clusters)
-    kept = flat[first].reshape(-1, *shape)
-    return Tally(
-        kept,
-        together,
-        strata[first],
-        sizes.reshape(len(sizes), -1)[first].reshape(-1, *shape) if weighted else kept,
-    )
+    kept = flat[first].reshape(len(first), *shape)
+    return Tally(kept, together, strata[first], sizes[first] if weighted else kept)
 
 
 def _hash(rows: Array, strata: Array) -> Array:

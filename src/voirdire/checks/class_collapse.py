@@ -344,13 +344,12 @@ def _holds(rule: Rule, reading: Reading) -> Text:
     if rule.scene.gold:
         return ()
     others = [c.other for c in reading.comparisons]
-    if len(others) == 2:
-        return (" Both are needed for it: without either there is a single comparison left.",)
     held = 0
     for other in others:
         again = rule.read(reading.grader, reading.class_, without=other)
         held += again is not None and again.verdict == "found"
-    return (f" It holds in {held} of {len(others)} panels without one other grader.",)
+    why = ", where a single comparison is left" if len(others) == 2 else ""
+    return (f" It holds in {held} of {len(others)} panels without one other grader{why}.",)
 
 
 def _inflated(

@@ -60,7 +60,6 @@ FLEISS = Estimand(
     keys=(),
     unit=Unit.COEFFICIENT,
     scale=Scale.FISHER_Z,
-    low=-1,
     high=1,
     reading=(
         "1: perfect, 0: as by chance; it sinks where one class is rare. Responses with one label "

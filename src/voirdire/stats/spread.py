@@ -125,7 +125,7 @@ def _iqr(cells: Array, given: Given) -> Array:
 
 def _second_over_second(cells: Array, given: Given) -> Array:
     ordered = _sorted(cells, given)
-    if ordered.shape[-2] < 4:  # of three, both are the same grader
+    if ordered.shape[-2] < 3:
         return np.full(ordered.shape[:-2] + ordered.shape[-1:], np.nan)
     return np.asarray(ordered[..., -2, :] / ordered[..., 1, :])
 
@@ -236,7 +236,7 @@ SECOND = _statistic(
         "How many times the second-lowest rate is the second-highest?",
         Unit.RATIO,
         Scale.LOG,
-        "the second-lowest rate is zero, or fewer than four graders have a rate",
+        "the second-lowest rate is zero, or fewer than three graders have a rate",
     ),
     _second_over_second,
 )
