@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 import voirdire as vd
@@ -40,7 +40,13 @@ LABEL = "label"
 OUTCOMES = ("unparsed", "error", "missing")
 CLASSES = (string.ascii_lowercase, string.digits[1:])
 
-few = settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+# Panels are small and are printed a line a response: a failing one is shown as it is, not shrunk, since
+# that takes minutes.
+few = settings(
+    max_examples=6,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 # --- panels -------------------------------------------------------------------------------------

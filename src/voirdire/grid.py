@@ -124,11 +124,12 @@ class Grid:
     def _rows(self, keep: Array) -> Grid:
         outcomes = self.outcomes[keep]
         votes = None if self.votes is None else self.votes.renumbered(keep)
+        times = None if self.weights is None or not self.frequency else self.weights[keep]
         kept = replaced(
             self,
             codes=self.codes[keep],
             outcomes=outcomes,
-            calls=_calls(outcomes),
+            calls=_calls(outcomes, times),
             cluster=self.cluster[keep],
             stratum=None if self.stratum is None else self.stratum[keep],
             weights=None if self.weights is None else self.weights[keep],
@@ -156,17 +157,28 @@ class Grid:
         assert self.votes is not None
         graders, outcomes = len(self.graders), len(ALL_OUTCOMES)
         place = self.votes.grader * outcomes + self.votes.outcome
-        return np.bincount(place, minlength=graders * outcomes).reshape(graders, outcomes)
+        times = None
+        if self.weights is not None and self.frequency:
+            times = self.weights[self.votes.row]
+        return _whole(place, times, graders * outcomes).reshape(graders, outcomes)
 
 
-def _calls(outcomes: Array) -> Array:
+def _whole(place: Array, times: Array | None, size: int) -> Array:
+    """How often each place occurs, each time counting as often as its frequency weight says."""
+    return np.rint(np.bincount(place, weights=times, minlength=size)).astype(np.int64)
+
+
+def _calls(outcomes: Array, times: Array | None) -> Array:
     """Calls by outcome, graders × outcomes, where each response has one call."""
     graders = outcomes.shape[1]
     counts = np.zeros((graders, len(ALL_OUTCOMES)), dtype=np.int64)
     for g in range(graders):
         column = outcomes[:, g]
         column = np.where(column == NO_MAJORITY, LABEL, column)
-        counts[g] = np.bincount(column[column >= 0], minlength=len(ALL_OUTCOMES))
+        there = column >= 0
+        counts[g] = _whole(
+            column[there], None if times is None else times[there], len(ALL_OUTCOMES)
+        )
     return counts
 
 
@@ -191,14 +203,21 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     place = response * graders + grader
     steps: tuple[tuple[str, Array], ...] = ()
     votes, order = None, None
+    frequency = labels.options.weight_kind == "frequency"
+    times = None
+    if frequency and frame["weight"].null_count() < len(frame):
+        times = frame["weight"].to_numpy()
     if labels.options.step:
         codes, outcomes, steps = _stepwise(labels, place, label, outcome, responses * graders)
-        calls = _calls(outcomes.reshape(responses, graders))
+        of_response = np.ones(responses)
+        if times is not None:
+            of_response[response] = times
+        calls = _calls(outcomes.reshape(responses, graders), of_response)
     else:
         codes, outcomes, order = _one_label(labels, place, label, outcome, responses * graders)
-        calls = np.bincount(
-            grader * len(ALL_OUTCOMES) + outcome, minlength=graders * len(ALL_OUTCOMES)
-        ).reshape(graders, len(ALL_OUTCOMES))
+        size = graders * len(ALL_OUTCOMES)
+        calls = _whole(grader * len(ALL_OUTCOMES) + outcome, times, size)
+        calls = calls.reshape(graders, len(ALL_OUTCOMES))
         if order is not None:
             votes = Votes(
                 row=response[order], grader=grader[order], code=label[order], outcome=outcome[order]
@@ -245,8 +264,8 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
         cluster=cluster[first],
         stratum=stratum,
         weights=weights,
-        own_cluster=len(cluster_values) == responses,
-        frequency=labels.options.weight_kind == "frequency",
+        own_cluster=not labels.clusters_declared and len(cluster_values) == responses,
+        frequency=frequency,
         tags=held,
         steps=tuple((name, at.reshape(responses, graders)) for name, at in steps),
         votes=votes if votes is None else replaced(votes, tags=of_votes),

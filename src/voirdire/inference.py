@@ -297,7 +297,8 @@ class _Edges:
     events: Array
     trials: Array
     variance: Array
-    size: Array  # trials, unweighted
+    size: Array  # trials, or Kish's effective number of them where they are weighted
+    clusters: Array  # with a trial
     independent: Array
 
 
@@ -319,12 +320,21 @@ def _edges(statistic: Statistic, tally: Tally, given: Given, values: Array) -> _
     variance = _total_variance(residual, tally)
     size = n
     if tally.weighted:
-        size = np.broadcast_to(statistic.share(tally.size, given)[1], (outputs,))
+        plain = statistic.share(tally.sizes.astype(np.float64), given)[1].reshape(len(rows), -1)
+        plain = np.broadcast_to(plain, shape)
+        mean_weight = np.where(plain > 0, trials / np.where(plain > 0, plain, 1), 0.0)
+        size = n**2 / summed(clusters, plain * mean_weight**2)
     at_edge = (with_event < FEWEST_EVENTS) | (with_other < FEWEST_EVENTS)
     # Trials that stand each in a cluster of its own are independent: the binomial is exact there.
     alone = np.asarray((trials <= 1).all(axis=0)) & (not tally.weighted)
     return _Edges(
-        at_edge=at_edge, events=x, trials=n, variance=variance, size=size, independent=alone
+        at_edge=at_edge,
+        events=x,
+        trials=n,
+        variance=variance,
+        size=size,
+        clusters=summed(clusters, trials > 0),
+        independent=alone,
     )
 
 
@@ -348,8 +358,8 @@ def _edge_interval(
             x / n,
             float(edge.size[i]),
             float(edge.variance[i]),
-            tally.count,
-            tally.count - strata,
+            int(edge.clusters[i]),
+            max(int(edge.clusters[i]) - strata, 1),
             settings.level,
         )
     low, high = _mapped(statistic, low, high, tally.total, given, i, len(edge.events))
@@ -439,14 +449,20 @@ def _percentiles(
         [statistic.solve(totals, given).reshape(len(totals), -1) for totals in drawn]
     )
     made: list[tuple[Interval | None, str]] = []
+    finite_all = np.isfinite(solved)
+    ends = intervals.percentiles(solved, settings.level) if finite_all.all() else None
     for i in range(outputs):
         replicates = solved[:, i]
-        finite = replicates[np.isfinite(replicates)]
+        finite = replicates[finite_all[:, i]]
         lost = len(replicates) - len(finite)
         if lost > UNDEFINED_SHARE * len(replicates):
             made.append((None, f"the value is undefined in {lost} of {len(replicates)} replicates"))
             continue
-        low, high = intervals.percentile(finite, settings.level)
+        low, high = (
+            (float(ends[0, i]), float(ends[1, i]))
+            if ends is not None
+            else intervals.percentile(finite, settings.level)
+        )
         if not high - low > 1e-12 * max(1.0, abs(low)):  # no width, up to rounding
             made.append((None, ALL_THE_SAME))
             continue

@@ -14,6 +14,11 @@ from voirdire.estimand import Scale
 
 Array = np.ndarray[Any, Any]
 
+# Of responses within a cluster, where no event was seen that could tell. With 1 as the design effect
+# a true rate just above the upper end shows no event in up to 15 % of samples instead of 2.5 % (intraclass
+# correlation 0.05 to 0.3, 10 to 50 clusters); with this in at most 2.2 % up to a correlation of 0.2.
+ASSUMED_CORRELATION = 0.1
+
 
 def normal_quantile(p: float) -> float:
     from scipy.special import ndtri
@@ -68,17 +73,20 @@ def korn_graubard(
 ) -> tuple[float, float]:
     """The beta interval on the effective sample size (Korn and Graubard 1998, Survey Methodology 24).
 
-    ``variance`` is the cluster-robust variance of ``p``; ``n`` the responses. The effective sample
-    size is ``p(1 − p) / variance``, brought down for the few degrees of freedom by
-    ``(t(n − 1) / t(df))²`` and never above ``n``. Where the variance is zero (no events, all
-    events, or no variation between clusters) the design effect cannot be estimated and is taken
-    as 1.
+    ``variance`` is the cluster-robust variance of ``p``; ``n`` the responses, in so many ``clusters``.
+    The effective sample size is ``p(1 − p) / variance``, brought down for the few degrees of freedom
+    by ``(t(n − 1) / t(df))²`` and never above ``n``. Where the variance is zero (no events, all
+    events, or no variation between clusters) the design effect cannot be estimated; it is taken as
+    that of an intraclass correlation of 0.1, and as 1 where every response is its own cluster.
     """
     tail = 0.5 + level / 2
     correction = 1.0
     if clusters < n:
         correction = (t_quantile(tail, max(n - 1, 1)) / t_quantile(tail, max(df, 1))) ** 2
-    effective = n if variance <= 0 or not 0 < p < 1 else min(n, p * (1 - p) / variance)
+    if variance <= 0 or not 0 < p < 1:
+        effective = n / (1 + max(n / clusters - 1, 0) * ASSUMED_CORRELATION)
+    else:
+        effective = min(n, p * (1 - p) / variance)
     effective = min(n, effective * correction)
     return clopper_pearson(p * effective, effective, level)
 
@@ -96,10 +104,18 @@ def poisson_ratio_p(own: float, other: float, ratio: float) -> float:
     return float(bdtr(own, int(total), ratio / (1 + ratio)))
 
 
-def percentile(replicates: Array, level: float = 0.95) -> tuple[float, float]:
-    """Percentiles of replicates by linear interpolation (quantile type 7, Hyndman and Fan 1996)."""
+def percentiles(replicates: Array, level: float = 0.95) -> Array:
+    """Percentiles of replicates along the first axis by linear interpolation, ``(2, …)``.
+
+    Quantile type 7 of Hyndman and Fan 1996, The American Statistician 50, p. 363.
+    """
     tail = (1 - level) / 2
-    low, high = np.quantile(replicates, [tail, 1 - tail], method="linear")
+    return np.asarray(np.quantile(replicates, [tail, 1 - tail], axis=0, method="linear"))
+
+
+def percentile(replicates: Array, level: float = 0.95) -> tuple[float, float]:
+    """The percentiles of one statistic's replicates, ``(replicates,)``."""
+    low, high = percentiles(replicates, level)
     return (float(low), float(high))
 
 

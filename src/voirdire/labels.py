@@ -847,6 +847,21 @@ def _clustered(
             frame = frame.with_columns(
                 pl.col(column).fill_null(pl.col(column).drop_nulls().first().over("response"))
             )
+    spread = (
+        frame.filter(pl.col("cluster").is_not_null() & pl.col("stratum").is_not_null())
+        .group_by("cluster")
+        .agg(pl.col("stratum").n_unique().alias("k"), pl.col(_PART).first(), pl.col(_ROW).first())
+        .filter(pl.col("k") > 1)
+    )
+    if len(spread):
+        problems = [
+            f"{_where(parts, r[_PART], r[_ROW])}: cluster {_short(r['cluster'])} reaches over "
+            f"{r['k']} strata."
+            for r in spread.sort(_PART, _ROW).head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(
+            problems, len(spread), "Clusters are drawn within strata: name another column."
+        )
     without = frame.filter(pl.col("cluster").is_null())
     if len(without):
         if declared:

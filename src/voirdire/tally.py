@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -105,47 +105,124 @@ def count(
         empty = np.zeros((0, *shape), dtype=np.int64)
         none = np.zeros(0, dtype=np.int64)
         return Tally(empty, none, none, empty)
-    codes, cluster = np.unique(cluster, return_inverse=True)
-    clusters = len(codes)
-    strata = np.zeros(clusters, dtype=np.int64)
-    if stratum is not None:
-        strata[cluster] = stratum
-    multiplicity = np.ones(clusters, dtype=np.int64)
-    if copies is not None:
-        multiplicity[cluster] = copies.astype(np.int64)
-    step = max(1, _BLOCK // size)
-    spans: list[tuple[int, int, slice]] = [(0, clusters, slice(None))]
-    if clusters > step:
+    if weights is not None:
+        # Sums of fractions depend on their order, so it is made one that no row order shows in.
+        amount = weights if amounts is None else weights * amounts
+        order = np.lexsort((amount, cell, cluster))
+    elif (cluster[1:] < cluster[:-1]).any():
         order = np.argsort(cluster, kind="stable")
+    else:
+        order = None
+    if order is not None:
         cluster, cell = cluster[order], cell[order]
-        amounts = None if amounts is None else amounts[order]
-        weights = None if weights is None else weights[order]
-        cuts = [*range(0, clusters, step), clusters]
-        edges = np.searchsorted(cluster, cuts)
-        spans = [
-            (cuts[i], cuts[i + 1], slice(int(edges[i]), int(edges[i + 1])))
-            for i in range(len(cuts) - 1)
-        ]
-    tallies = []
-    for low, high, span in spans:
-        place = (cluster[span] - low) * size + cell[span]
-        whole = _filled(place, None if amounts is None else amounts[span], high - low, size)
-        whole = np.rint(whole).astype(np.int64)
-        rows = whole
-        if weights is not None:
-            amount = weights[span] if amounts is None else weights[span] * amounts[span]
-            rows = _filled(place, amount, high - low, size)
-        tallies.append(_distinct(rows, multiplicity[low:high], strata[low:high], whole))
-    result = _together(tallies)
-    rows = result.rows.reshape(-1, *shape)
-    sizes = rows if weights is None else result.sizes.reshape(-1, *shape)
-    return Tally(rows, result.clusters, result.strata, sizes)
+        amounts, weights, copies, stratum = (
+            None if a is None else a[order] for a in (amounts, weights, copies, stratum)
+        )
+    starts = np.flatnonzero(np.r_[True, cluster[1:] != cluster[:-1]])
+    events = _Events(
+        cell=cell,
+        starts=starts,
+        amounts=amounts,
+        weights=weights,
+        strata=np.zeros(len(starts), dtype=np.int64) if stratum is None else stratum[starts],
+        copies=np.ones(len(starts), dtype=np.int64)
+        if copies is None
+        else copies[starts].astype(np.int64),
+        size=size,
+    )
+    flat = events.whole() if weights is None else events.weighted()
+    rows = flat.rows.reshape(len(flat.rows), *shape)
+    sizes = rows if weights is None else flat.sizes.reshape(len(rows), *shape)
+    return Tally(rows, flat.clusters, flat.strata, sizes)
 
 
-def _filled(place: Array, amount: Array | None, clusters: int, size: int) -> Array:
-    """Cells of each cluster, ``(clusters, size)``, from the flat place of each event."""
-    weights = None if amount is None else amount.astype(np.float64)
-    return np.bincount(place, weights=weights, minlength=clusters * size).reshape(clusters, size)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Events:
+    """Events sorted by cluster; ``starts`` is where each cluster begins."""
+
+    cell: Array
+    starts: Array
+    amounts: Array | None
+    weights: Array | None
+    strata: Array
+    copies: Array
+    size: int
+
+    def whole(self) -> Tally:
+        """Distinct rows of whole counts, of which only one cluster each is ever written out.
+
+        The hash of a row is a sum over its events, so equal rows are found without the rows.
+        """
+        factors = _factors(self.size)
+        amount = factors[self.cell]
+        if self.amounts is not None:
+            amount = amount * self.amounts.astype(np.uint64)
+        hashes = np.add.reduceat(amount, self.starts)
+        hashes = hashes + self.strata.astype(np.uint64) * factors[self.size]
+        _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
+        together = np.bincount(group, weights=self.copies.astype(np.float64), minlength=len(first))
+        together = np.rint(together).astype(np.int64)
+        rows = self._rows(first)
+        total = np.bincount(
+            self.cell,
+            weights=np.repeat(self.copies, self._lengths()).astype(np.float64)
+            * (1.0 if self.amounts is None else self.amounts),
+            minlength=self.size,
+        )
+        if not np.array_equal(summed(together, rows), total):  # pragma: no cover
+            # Two different rows with one 64-bit hash: tell all rows apart one by one.
+            every = self._rows(np.arange(len(self.starts)))
+            both = np.concatenate([every, self.strata[:, None]], axis=1)
+            _, first, group = np.unique(both, axis=0, return_index=True, return_inverse=True)
+            together = np.zeros(len(first), dtype=np.int64)
+            np.add.at(together, group, self.copies)
+            rows = every[first]
+        there = (together > 0) & (rows != 0).any(axis=1)
+        rows, first = rows[there], first[there]
+        return Tally(rows, together[there], self.strata[first], rows)
+
+    def _lengths(self) -> Array:
+        return np.diff(np.r_[self.starts, len(self.cell)])
+
+    def _rows(self, clusters: Array) -> Array:
+        """The rows of these clusters, ``(clusters, size)`` int64."""
+        lengths = self._lengths()
+        place = np.full(len(self.starts), -1, dtype=np.int64)
+        place[clusters] = np.arange(len(clusters))
+        at = np.repeat(place, lengths)
+        wanted = at >= 0
+        weights = None if self.amounts is None else self.amounts[wanted].astype(np.float64)
+        flat = np.bincount(
+            at[wanted] * self.size + self.cell[wanted],
+            weights=weights,
+            minlength=len(clusters) * self.size,
+        )
+        return np.rint(flat).astype(np.int64).reshape(len(clusters), self.size)
+
+    def weighted(self) -> Tally:
+        """Distinct rows of weighted counts beside the plain ones, in blocks of clusters."""
+        assert self.weights is not None
+        step = max(1, _BLOCK // self.size)
+        ends = np.r_[self.starts, len(self.cell)]
+        tallies = []
+        for low in range(0, len(self.starts), step):
+            high = min(low + step, len(self.starts))
+            span = slice(int(ends[low]), int(ends[high]))
+            at = np.repeat(np.arange(high - low), np.diff(ends[low : high + 1]))
+            place = at * self.size + self.cell[span]
+            amount = None if self.amounts is None else self.amounts[span].astype(np.float64)
+            whole = np.bincount(place, weights=amount, minlength=(high - low) * self.size)
+            weights = self.weights[span] if amount is None else self.weights[span] * amount
+            rows = np.bincount(place, weights=weights, minlength=(high - low) * self.size)
+            tallies.append(
+                _distinct(
+                    rows.reshape(high - low, self.size),
+                    self.copies[low:high],
+                    self.strata[low:high],
+                    np.rint(whole).astype(np.int64).reshape(high - low, self.size),
+                )
+            )
+        return _together(tallies)
 
 
 def _together(tallies: list[Tally]) -> Tally:
@@ -194,18 +271,22 @@ def _distinct(rows: Array, clusters: Array, strata: Array, sizes: Array) -> Tall
 
 
 def _hash(rows: Array, strata: Array) -> Array:
-    """A 64-bit hash of each row's numbers, the same on every machine."""
+    """A 64-bit hash of each row's numbers, the same on every machine: a sum over its cells."""
     if rows.dtype.kind == "f":
         bits = (rows + 0.0).view(np.uint64)
     else:
         bits = rows.astype(np.int64).view(np.uint64)
     cells = rows.shape[1]
-    factors = np.random.Generator(np.random.PCG64(20_261_130)).integers(
-        1, 2**63, size=cells + 1, dtype=np.uint64
-    ) * np.uint64(2) + np.uint64(1)
-    mixed = strata.astype(np.int64).view(np.uint64) * factors[cells]
+    factors = _factors(cells)
+    hashes = strata.astype(np.int64).view(np.uint64) * factors[cells]
     for j in range(cells):  # a loop over cells: never over responses
-        part = (bits[:, j] + np.uint64(j + 1)) * factors[j]
-        mixed = mixed + (part ^ (part >> np.uint64(29)))
-    mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.asarray(mixed ^ (mixed >> np.uint64(29)))
+        hashes = hashes + bits[:, j] * factors[j]
+    return np.asarray(hashes)
+
+
+@lru_cache(maxsize=64)
+def _factors(cells: int) -> Array:
+    """A fixed odd 64-bit number a cell, and one for the stratum."""
+    generator = np.random.Generator(np.random.PCG64(20_261_130))
+    drawn = generator.integers(1, 2**63, size=cells + 1, dtype=np.uint64)
+    return np.asarray(drawn * np.uint64(2) + np.uint64(1))
