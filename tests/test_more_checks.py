@@ -125,6 +125,12 @@ def test_a_reference_does_not_accuse_people() -> None:
     assert not of_code(audit({"g": g, "r": GOLD}, reference="r", people=["g"]), "below_floor")
 
 
+def test_gold_that_is_made_from_a_grader_says_nothing_of_it() -> None:
+    labels = {"g": "n" * 78 + "yy" + "y" * 20, "h": GOLD, "gold": GOLD}
+    (one,) = of_code(audit(labels, derived_from={"gold": ["h"]}), "below_floor")
+    assert (one.state, one.grader) == (State.CLEAR, "g")
+
+
 def test_a_grader_that_always_gives_the_most_frequent_class_stands_on_the_floor() -> None:
     # FC-22: 45 of 50 refusal; agreement 0.90, best constant answer 0.90, difference exactly 0.
     found = audit({"g": "n" * 50, "gold": "n" * 45 + "y" * 5})

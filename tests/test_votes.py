@@ -152,7 +152,8 @@ H = ["y", "y", "n", "n", "n", "n", "n", "n"]
 
 
 def spread(found: vd.Audit, statistic: str, other: str) -> float | None:
-    return row(found, statistic, other=other, **{"class": "yes"})["value"]
+    value: float | None = row(found, statistic, other=other, **{"class": "yes"})["value"]
+    return value
 
 
 @pytest.mark.parametrize("rule", ["majority", "first"])

@@ -43,9 +43,15 @@ def run(evidence: Evidence) -> Iterable[Finding]:
 
 
 def _may_speak(scene: Scene, standard: str, grader: str) -> bool:
-    """Whether the standard may speak about the grader: people are not accused by a reference."""
+    """Whether the standard may speak about the grader.
+
+    People are not accused by a reference, and a standard that is made from the grader's labels (or
+    the other way round) agrees with them by construction.
+    """
     me, other = scene.by_name[grader], scene.by_name[standard]
-    return not (me.person and standard != scene.gold and not other.person)
+    if grader in other.derived_from or standard in me.derived_from:
+        return False
+    return not me.person or standard == scene.gold or other.person
 
 
 def _named(scene: Scene, standard: str) -> Text:

@@ -424,11 +424,19 @@ def _panel_in_words(scene: Scene, estimates: Estimates, whole: Estimate) -> Text
     missing = estimates.get("no_consensus_incomplete", slice=scene.slice)
     lacking = missing.number if missing is not None else None
     named = scene.options.panel
+    who = say(" ({members})", members=listed(named)) if named else ""
+    if not whole.number:
+        return say(
+            "The whole panel{who} has a majority on each of {n} responses: more than half of its "
+            "members give one class.",
+            who=who,
+            n=counted(whole.n or 0),
+        )
     return say(
         "The whole panel{who} has no majority on {none} of {n} responses: no class has more than "
         "half of its members there{lacking}.",
-        who=say(" ({members})", members=listed(named)) if named else "",
-        none=counted(whole.number or 0),
+        who=who,
+        none=counted(whole.number),
         n=counted(whole.n or 0),
         lacking=f"; on {counted(lacking)} of these a member has no readable label"
         if lacking
