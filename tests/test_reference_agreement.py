@@ -20,7 +20,7 @@ import pytest
 
 import voirdire as vd
 from voirdire.errors import UndefinedWarning
-from voirdire.stats import pairwise
+from voirdire.stats import pairwise, panel
 
 FILE = Path(__file__).parents[2] / "shared" / "reference" / "E_agreement.json"
 pytestmark = pytest.mark.skipif(
@@ -34,44 +34,61 @@ ONE_CLASS = "E07-3r-one-class-15"
 WEIGHTS = ("unweighted", "linear", "quadratic")
 
 # Quantities as ``two:`` or ``many:`` (raters), then the path in ``expected``.
+MATRICES = ("ordinal", "ratio")
 COVERED = [
     *(
         f"two:by_weights.{w}.{c}.{f}"
-        for w in WEIGHTS
-        for c in ("ac", "bp", "conger")
+        for w in (*WEIGHTS, *MATRICES)
+        for c in ("ac", "bp", "conger", "fleiss")
         for f in ("coeff", "pa", "pe")
     ),
-    *(f"two:by_weights.{w}.percent.{f}" for w in WEIGHTS for f in ("pa", "coeff")),
+    *(f"two:by_weights.{w}.percent.{f}" for w in (*WEIGHTS, *MATRICES) for f in ("pa", "coeff")),
     *(f"two:cohen.{w}.kappa" for w in WEIGHTS),
     "two:cohen_se_irrCAC_table.coeff",  # kappa once more
-    "two:krippendorff_alpha.nominal",
-    "many:krippendorff_alpha.nominal",
+    "two:scott_pi.coeff",
+    "two:scott_pi.irrCAC_table.coeff",
+    "two:all_raters_agree_fraction_irr",
+    "many:by_weights.unweighted.fleiss.coeff",
+    *(
+        f"{raters}:{path}"
+        for raters in ("two", "many")
+        for path in (
+            *(f"krippendorff_alpha.{level}" for level in panel.LEVELS),
+            # The weights under which irrCAC gives the nominal, interval and ratio alpha.
+            *(f"by_weights.{w}.kripp.coeff" for w in ("unweighted", "quadratic", "ratio")),
+            "light_kappa_irr",  # the mean kappa of all pairs
+        )
+    ),
 ]
-NEXT = "next issue"
-NOT_COVERED_YET = {
+OWN_INTERVALS = "an asymptotic formula; voirdire's intervals are jackknife intervals of clusters"
+PAIRS_ONLY = "not offered by voirdire for more than two raters: it gives these by pair"
+OWN_METRIC = "irrCAC's own weights, which are not Krippendorff's metric"
+PARTS = "no function gives the parts of alpha and of Fleiss' kappa of many raters"
+NOT_COVERED = {
     "two:by_weights.*.percent.pe": "no quantity: zero by definition",
-    "*:by_weights.ordinal.*": NEXT,
-    "*:by_weights.ratio.*": NEXT,
-    "*:by_weights.*.fleiss.*": NEXT,
-    "*:by_weights.*.kripp.*": NEXT,
     "*:by_weights.*.precision": "no quantity: says how exact the tool is",
-    "*:by_weights.*.se": NEXT,
-    "*:by_weights.*.p": NEXT,
-    "*:by_weights.*.ci95*": NEXT,
-    "many:by_weights.*": NEXT,
-    "*:krippendorff_alpha.ordinal": NEXT,
-    "*:krippendorff_alpha.interval": NEXT,
-    "*:krippendorff_alpha.ratio": NEXT,
-    "*:fleiss_null_z_p_irr": NEXT,
-    "*:light_kappa_irr": NEXT,
-    "*:all_raters_agree_fraction_irr": NEXT,
-    "two:cohen.*.null_z_irr": NEXT,
-    "two:cohen.*.asymptotic_var_psych": NEXT,
-    "two:cohen.*.ci95_normal_psych": NEXT,
-    "two:cohen.*.se_*": NEXT,
-    "two:cohen_se_irrCAC_table.se": NEXT,
-    "two:scott_pi.*": NEXT,
-    "many:ICC*": NEXT,
+    "*:by_weights.*.se": OWN_INTERVALS,
+    "*:by_weights.*.p": OWN_INTERVALS,
+    "*:by_weights.*.ci95*": OWN_INTERVALS,
+    "*:by_weights.linear.kripp.coeff": OWN_METRIC,
+    "*:by_weights.ordinal.kripp.coeff": OWN_METRIC,
+    "*:by_weights.*.kripp.p[ae]": PARTS,
+    "many:by_weights.*.fleiss.p[ae]": PARTS,
+    "many:by_weights.*.fleiss.coeff": "not offered by voirdire: Fleiss' kappa with weights",
+    **{
+        f"many:by_weights.*.{c}.{f}": PAIRS_ONLY
+        for c in ("ac", "bp", "conger", "percent")
+        for f in ("coeff", "pa", "pe")
+    },
+    "*:fleiss_null_z_p_irr": "not offered by voirdire: tests of no agreement at all",
+    "many:all_raters_agree_fraction_irr": PAIRS_ONLY,
+    "two:cohen.*.null_z_irr": "not offered by voirdire: tests of no agreement at all",
+    "two:cohen.*.asymptotic_var_psych": OWN_INTERVALS,
+    "two:cohen.*.ci95_normal_psych": OWN_INTERVALS,
+    "two:cohen.*.se_*": OWN_INTERVALS,
+    "two:cohen_se_irrCAC_table.se": OWN_INTERVALS,
+    "two:scott_pi.irrCAC_table.se": OWN_INTERVALS,
+    "many:ICC*": "numeric scores come with the checklist and phrasing issues",
 }
 
 
@@ -181,11 +198,11 @@ def quantities() -> set[str]:
     return found
 
 
-def test_every_quantity_of_the_file_is_covered_or_named_as_not_covered_yet():
+def test_every_quantity_of_the_file_is_covered_or_named_as_not_covered():
     unnamed = {
         q
         for q in quantities() - set(COVERED)
-        if not any(fnmatch.fnmatchcase(q, pattern) for pattern in NOT_COVERED_YET)
+        if not any(fnmatch.fnmatchcase(q, pattern) for pattern in NOT_COVERED)
     }
     assert unnamed == set()
 
@@ -196,7 +213,7 @@ def test_what_is_said_to_be_covered_is_in_the_file():
 
 def test_nothing_is_named_as_not_covered_that_the_file_does_not_hold():
     found = quantities() - set(COVERED)
-    assert [p for p in NOT_COVERED_YET if not fnmatch.filter(found, p)] == []
+    assert [p for p in NOT_COVERED if not fnmatch.filter(found, p)] == []
 
 
 # --- plain functions ----------------------------------------------------------------------------
@@ -267,6 +284,132 @@ def test_nominal_alpha_is_that_of_the_tools(case):
     assert found == pytest.approx(loop_alpha(ratings), abs=1e-12)
 
 
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("case", TWO, ids=ids(TWO))
+def test_scotts_pi_is_that_of_the_tools_and_of_the_loops(case, weights):
+    a, b, classes = columns_of(case)
+    tolerance = case["tolerance"]
+    found = vd.stats.scott_pi(a, b, classes=classes, weights=weights)
+    expected = case["expected"]["by_weights"][weights]["fleiss"]
+    assert found == pytest.approx(expected["coeff"], abs=tolerance)
+    # By hand: chance is that of two raters who both have the mean class shares.
+    k, n = len(classes), len(a)
+    share = [(a.count(c) + b.count(c)) / (2 * n) for c in classes]
+    w = [[agreement_weight(i, j, k, weights) for j in range(k)] for i in range(k)]
+    chance = sum(w[i][j] * share[i] * share[j] for i in range(k) for j in range(k))
+    seen = loop_two(a, b, classes, weights)["pa"]
+    assert found == pytest.approx((seen - chance) / (1 - chance), abs=1e-12)
+    assert chance == pytest.approx(expected["pe"], abs=tolerance)
+    assert seen == pytest.approx(expected["pa"], abs=tolerance)
+    if weights == "unweighted":
+        pi = case["expected"]["scott_pi"]
+        assert found == pytest.approx(pi["coeff"], abs=tolerance)
+        assert found == pytest.approx(pi["irrCAC_table"]["coeff"], abs=tolerance)
+
+
+def matrix_of(classes: Sequence[Any], kind: str) -> Any:
+    """irrCAC's ordinal and ratio weights (Gwet 2014, ch. 3.5), which any function takes as a matrix."""
+    k = len(classes)
+    if kind == "ordinal":
+        apart = [[math.comb(abs(i - j) + 1, 2) for j in range(k)] for i in range(k)]
+    else:
+        apart = [[((x - y) / (x + y)) ** 2 if x != y else 0 for y in classes] for x in classes]
+    most = max(max(row) for row in apart)
+    return np.array([[1 - x / most for x in row] for row in apart])
+
+
+WITH_MATRIX = [
+    pytest.param(case, kind, id=f"{case['id']}-{kind}")
+    for case in TWO
+    for kind in MATRICES
+    if kind in case["expected"]["by_weights"]
+]
+
+
+@pytest.mark.parametrize(("case", "kind"), WITH_MATRIX)
+def test_coefficients_take_weights_as_a_matrix(case, kind):
+    a, b, classes = columns_of(case)
+    tolerance = case["tolerance"]
+    expected = case["expected"]["by_weights"][kind]
+    weights = matrix_of(classes, kind)
+    counts = pairwise.pair_counts(a, b, classes)
+    observed = float(pairwise.observed(counts, weights))
+    assert observed == pytest.approx(expected["percent"]["coeff"], abs=tolerance)
+    for name, function, chance in (
+        ("conger", vd.stats.cohen_kappa, pairwise.chance_cohen),
+        ("ac", vd.stats.gwet_ac, pairwise.chance_gwet),
+        ("bp", vd.stats.brennan_prediger, pairwise.chance_uniform),
+        ("fleiss", vd.stats.scott_pi, pairwise.chance_scott),
+    ):
+        found = function(a, b, classes=classes, weights=weights)
+        assert found == pytest.approx(expected[name]["coeff"], abs=tolerance), name
+        assert observed == pytest.approx(expected[name]["pa"], abs=tolerance), name
+        assert float(chance(counts, weights)) == pytest.approx(expected[name]["pe"], abs=tolerance)
+
+
+ALPHAS = [
+    pytest.param(case, level, id=f"{case['id']}-{level}")
+    for case in LABELLED
+    for level in panel.LEVELS
+    if isinstance(case["expected"]["krippendorff_alpha"].get(level), float)
+]
+WEIGHTS_OF = {"nominal": "unweighted", "interval": "quadratic", "ratio": "ratio"}
+
+
+@pytest.mark.parametrize(("case", "level"), ALPHAS)
+def test_alpha_is_that_of_the_tools_at_every_level(case, level):
+    found = vd.stats.krippendorff_alpha(case["input"]["ratings"], level=level)
+    tolerance = case["tolerance"]
+    assert found == pytest.approx(case["expected"]["krippendorff_alpha"][level], abs=tolerance)
+    if level in WEIGHTS_OF:
+        weighted = case["expected"]["by_weights"][WEIGHTS_OF[level]]["kripp"]["coeff"]
+        assert found == pytest.approx(weighted, abs=tolerance)
+
+
+def test_ordinal_alpha_is_krippendorffs_and_not_that_of_irrcacs_weights():
+    case = next(c for c in CASES if c["id"] == "E02-2r-100-4cat")
+    found = vd.stats.krippendorff_alpha(case["input"]["ratings"], level="ordinal")
+    assert found == pytest.approx(0.59923752, abs=1e-8)
+    assert case["expected"]["by_weights"]["ordinal"]["kripp"]["coeff"] == pytest.approx(0.58216378)
+
+
+VARIED = [c for c in LABELLED if c["id"] != ONE_CLASS]
+
+
+@pytest.mark.parametrize("case", VARIED, ids=ids(VARIED))
+def test_fleiss_kappa_is_that_of_the_tools_and_for_two_raters_scotts_pi(case):
+    ratings = case["input"]["ratings"]
+    found = vd.stats.fleiss_kappa(ratings)
+    expected = case["expected"]["by_weights"]["unweighted"]["fleiss"]["coeff"]
+    assert found == pytest.approx(expected, abs=case["tolerance"])
+    if case in TWO:
+        a, b, classes = columns_of(case)
+        assert found == pytest.approx(vd.stats.scott_pi(a, b, classes=classes), abs=1e-12)
+    if not any(None in unit for unit in ratings):
+        # 1 − alpha = (1 − 1/N)(1 − kappa), N labels in all.
+        n = sum(len(unit) for unit in ratings)
+        alpha = vd.stats.krippendorff_alpha(ratings)
+        assert 1 - alpha == pytest.approx((1 - 1 / n) * (1 - found), abs=1e-12)
+
+
+@pytest.mark.parametrize("case", VARIED, ids=ids(VARIED))
+def test_the_mean_kappa_of_all_pairs_is_lights_kappa(case):
+    if "light_kappa_irr" not in case["expected"]:
+        assert any(None in unit for unit in case["input"]["ratings"])
+        return
+    columns = list(zip(*case["input"]["ratings"], strict=True))
+    kappas = [vd.stats.cohen_kappa(a, b) for a, b in itertools.combinations(columns, 2)]
+    mean = math.fsum(kappas) / len(kappas)
+    assert mean == pytest.approx(case["expected"]["light_kappa_irr"], abs=case["tolerance"])
+
+
+@pytest.mark.parametrize("case", TWO, ids=ids(TWO))
+def test_where_two_raters_agree_all_do(case):
+    a, b, _ = columns_of(case)
+    expected = case["expected"]["all_raters_agree_fraction_irr"]
+    assert vd.stats.percent_agreement(a, b) == pytest.approx(expected, abs=case["tolerance"])
+
+
 # --- through a whole audit ----------------------------------------------------------------------
 
 
@@ -283,7 +426,13 @@ def test_an_audit_gives_the_coefficients_of_the_tools(case):
         "cohen_kappa": case["expected"]["cohen"]["unweighted"]["kappa"],
         "gwet_ac1": expected["ac"]["coeff"],
         "brennan_prediger": expected["bp"]["coeff"],
+        "scott_pi": expected["fleiss"]["coeff"],
     }
+    if len(classes) > 2:
+        of = case["expected"]["by_weights"]
+        wanted["weighted_kappa_linear"] = of["linear"]["conger"]["coeff"]
+        wanted["weighted_kappa_quadratic"] = of["quadratic"]["conger"]["coeff"]
+        wanted["gwet_ac2_quadratic"] = of["quadratic"]["ac"]["coeff"]
     for statistic, number in wanted.items():
         assert value(results, statistic, **keys) == pytest.approx(number, abs=tolerance), statistic
     alpha = value(results, "krippendorff_alpha_nominal")
@@ -299,6 +448,20 @@ def test_an_audit_gives_the_coefficients_of_the_tools(case):
             assert row["reason"].item() == "neither gives the class"
         else:
             assert row["value"].item() == pytest.approx(2 * both / given, abs=1e-12)
+
+
+@pytest.mark.parametrize("case", VARIED, ids=ids(VARIED))
+def test_an_audit_gives_the_panel_coefficients_of_the_tools(case):
+    results = audited(case)
+    tolerance = case["tolerance"]
+    fleiss = case["expected"]["by_weights"]["unweighted"]["fleiss"]["coeff"]
+    assert value(results, "fleiss_kappa") == pytest.approx(fleiss, abs=tolerance)
+    alphas = case["expected"]["krippendorff_alpha"]
+    # With two classes every level says what the nominal one says, so only that one is given.
+    levels = list(alphas) if len(case["input"]["categories"]) > 2 else ["nominal"]
+    for level in levels:
+        found = value(results, f"krippendorff_alpha_{level}")
+        assert found == pytest.approx(alphas[level], abs=tolerance), level
 
 
 MANY = [c for c in LABELLED if c not in TWO and c["id"] != ONE_CLASS]
@@ -340,7 +503,7 @@ def test_with_one_class_kappa_and_alpha_are_undefined_with_a_reason_in_the_audit
     # The tools say NaN, 1 or stop with an error. Ours: what is 0/0 is undefined; AC1 and
     # Brennan–Prediger have a chance below 1 with two classes on the scale, and are 1.
     results = audited(one_class())
-    for statistic in ("cohen_kappa", "krippendorff_alpha_nominal"):
+    for statistic in ("cohen_kappa", "scott_pi", "fleiss_kappa", "krippendorff_alpha_nominal"):
         rows = results.filter(statistic=statistic)
         assert len(rows) >= 1
         assert rows["value"].to_list() == [None] * len(rows)
@@ -365,6 +528,20 @@ def test_with_one_class_the_plain_functions_say_nan_and_warn(weights):
     for function in (vd.stats.cohen_kappa, vd.stats.gwet_ac, vd.stats.brennan_prediger):
         with pytest.warns(UndefinedWarning):
             assert math.isnan(function(a, b, weights=weights))
+
+
+def test_with_one_class_the_coefficients_of_a_panel_are_nan_and_warn():
+    # Tools say 1, NaN, or stop: irrCAC gives 1, irr NaN, krippendorff raises. 0/0 is undefined here.
+    ratings = one_class()["input"]["ratings"]
+    for level in panel.LEVELS:
+        with pytest.warns(UndefinedWarning, match="one class"):
+            assert math.isnan(vd.stats.krippendorff_alpha(ratings, level=level))
+    with pytest.warns(UndefinedWarning, match="one class"):
+        assert math.isnan(vd.stats.fleiss_kappa(ratings))
+    a, b = [r[0] for r in ratings], [r[1] for r in ratings]
+    for weights in (None, "linear", "quadratic"):
+        with pytest.warns(UndefinedWarning, match="one class"):
+            assert math.isnan(vd.stats.scott_pi(a, b, classes=[0, 1], weights=weights))
 
 
 def test_no_common_response_is_nan_with_a_warning_and_never_zero():

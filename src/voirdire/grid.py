@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from voirdire.errors import UsageError
-from voirdire.labels import ALL_OUTCOMES, Labels
+from voirdire.labels import ALL_OUTCOMES, Labels, blank, coded
 from voirdire.options import MISSING
 
 Array = np.ndarray[Any, Any]
@@ -182,12 +182,13 @@ def _calls(outcomes: Array, times: Array | None) -> Array:
     return counts
 
 
+def _wide(codes: Array) -> Array:
+    return codes.astype(np.int64)
+
+
 def _dense(column: pl.Series) -> tuple[list[str], Array]:
     """Distinct texts in sorted order and the code of each row (−1 for null)."""
-    values = column.drop_nulls().unique().sort()
-    codes = column.to_frame("v").join(
-        values.to_frame("v").with_row_index("code"), on="v", how="left", maintain_order="left"
-    )["code"]
+    values, codes = coded(column)
     return values.to_list(), codes.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
@@ -195,17 +196,20 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     """The grid of a table of labels; several votes become one label by the vote rule."""
     frame = labels.frame
     names, classes = labels.grader_names, labels.classes
-    response_values, response = _dense(frame["response"])
-    grader = frame["grader"].to_physical().cast(pl.Int64).to_numpy()
-    label = frame["label"].to_physical().cast(pl.Int64).fill_null(NO_LABEL).to_numpy()
-    outcome = frame["outcome"].to_physical().cast(pl.Int64).to_numpy()
-    responses, graders = len(response_values), len(names)
-    place = response * graders + grader
+    # Codes are kept small, as there may be tens of millions; places are 64 bits wide.
+    response = labels.response_codes
+    grader = frame["grader"].to_physical().cast(pl.UInt32).to_numpy()
+    label = frame["label"].to_physical().cast(pl.Int32).fill_null(NO_LABEL).to_numpy()
+    outcome = frame["outcome"].to_physical().cast(pl.Int8).to_numpy()
+    responses, graders = labels.responses, len(names)
+    place = response.astype(np.int64)
+    place *= graders
+    place += grader
     steps: tuple[tuple[str, Array], ...] = ()
     votes, order = None, None
     frequency = labels.options.weight_kind == "frequency"
     times = None
-    if frequency and frame["weight"].null_count() < len(frame):
+    if frequency and not blank(frame, "weight"):
         times = frame["weight"].to_numpy()
     if labels.options.step:
         codes, outcomes, steps = _stepwise(labels, place, label, outcome, responses * graders)
@@ -216,20 +220,28 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     else:
         codes, outcomes, order = _one_label(labels, place, label, outcome, responses * graders)
         size = graders * len(ALL_OUTCOMES)
-        calls = _whole(grader * len(ALL_OUTCOMES) + outcome, times, size)
+        calls = _whole(grader.astype(np.int64) * len(ALL_OUTCOMES) + outcome, times, size)
         calls = calls.reshape(graders, len(ALL_OUTCOMES))
         if order is not None:
             votes = Votes(
-                row=response[order], grader=grader[order], code=label[order], outcome=outcome[order]
+                row=_wide(response[order]),
+                grader=_wide(grader[order]),
+                code=_wide(label[order]),
+                outcome=_wide(outcome[order]),
             )
     first = np.full(responses, -1, dtype=np.int64)
     first[response[::-1]] = np.arange(len(response))[::-1]
-    cluster_values, cluster = _dense(frame["cluster"])
+    own = not labels.clusters_declared and frame["cluster"].equals(frame["response"])
+    if own:
+        cluster, clusters = np.arange(responses), responses
+    else:
+        values, of_rows = coded(frame["cluster"])
+        cluster, clusters = _wide(of_rows.to_numpy()[first]), len(values)
     stratum = None
-    if frame["stratum"].null_count() < len(frame):
+    if not blank(frame, "stratum"):
         stratum = _dense(frame["stratum"])[1][first]
     weights = None
-    if frame["weight"].null_count() < len(frame):
+    if not blank(frame, "weight"):
         weights = frame["weight"].to_numpy()[first]
     held = {}
     of_votes = {}
@@ -240,9 +252,9 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
             column = names.index(tag.removeprefix("label:"))
             held[tag] = (list(classes), shaped[:, column].astype(np.int64))
             continue
-        values, tag_codes = _dense(frame[tag])
+        texts, tag_codes = _dense(frame[tag])
         if per_response[tag]:
-            held[tag] = (values, tag_codes[first])
+            held[tag] = (texts, tag_codes[first])
         else:
             spread = np.full(responses * graders, -1, dtype=np.int64)
             spread[place] = tag_codes
@@ -252,19 +264,19 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
                         f"--by {tag}: its value differs between the steps of one response and grader, "
                         "so they cannot be sliced by it."
                     )
-                of_votes[tag] = (values, tag_codes[order])
+                of_votes[tag] = (texts, tag_codes[order])
                 continue
-            held[tag] = (values, spread.reshape(responses, graders))
+            held[tag] = (texts, spread.reshape(responses, graders))
     return Grid(
         graders=names,
         classes=classes,
         codes=shaped,
         outcomes=outcomes.reshape(responses, graders),
         calls=calls,
-        cluster=cluster[first],
+        cluster=cluster,
         stratum=stratum,
         weights=weights,
-        own_cluster=not labels.clusters_declared and len(cluster_values) == responses,
+        own_cluster=not labels.clusters_declared and clusters == responses,
         frequency=frequency,
         tags=held,
         steps=tuple((name, at.reshape(responses, graders)) for name, at in steps),

@@ -19,6 +19,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from voirdire.document import Input
@@ -27,11 +28,14 @@ from voirdire.options import MISSING, OUTCOMES, Options
 from voirdire.rows import CANONICAL, Rows
 from voirdire.wording import Name, Text, listed, plain, plural, printable, say
 
+Array = np.ndarray[Any, Any]
+
 ALL_OUTCOMES = (*OUTCOMES, MISSING)
 SHOWN = 20
 # Columns of our own while labels are assembled: no column of a user has a zero byte in its name.
 _PART, _ROW, _CLASS, _OUTCOME = "\0part", "\0row", "\0class", "\0outcome"
 _TWICE, _KINDS = "\0twice", "\0kinds"
+_CODE = "\0code"  # of the response, so that millions of ids are compared as integers
 READING_ONLY = (
     *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
     *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
@@ -123,9 +127,16 @@ class Labels:
     def by_name(self) -> dict[str, Grader]:
         return {g.name: g for g in self.graders}
 
-    @property
+    @cached_property
     def responses(self) -> int:
-        return self.frame["response"].n_unique() if self.kind == "labels" and len(self.frame) else 0
+        if self.kind != "labels" or self.frame.is_empty():
+            return 0
+        return int(self.response_codes.max()) + 1
+
+    @cached_property
+    def response_codes(self) -> Array:
+        """The place of each row's response among all responses in sorted order, ``(rows,)`` uint32."""
+        return coded(self.frame["response"])[1].to_numpy()
 
     @classmethod
     def from_frame(cls, frame: Any, **options: Any) -> Labels:
@@ -151,7 +162,10 @@ class Labels:
         _check_named(self.grader_names, options)
         _check_ranges(self.frame, graders)
         _check_classes(self.classes, options)
-        return replaced(self, graders=graders, options=options)
+        changed = replaced(self, graders=graders, options=options)
+        if "response_codes" in self.__dict__:  # the rows are the same
+            changed.__dict__["response_codes"] = self.response_codes
+        return changed
 
     def write(self, path: str | Path) -> None:
         """Write the canonical table as Parquet (reads back identically) or CSV (labels only)."""
@@ -258,17 +272,28 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
             raise UsageError(f"{flag}: there is no column {column!r}.")
     frame, scale, off_scale = _classified(frame, parts, options, notices)
     if kind == "labels":
+        _refuse_nameless(frame, parts)
+    names = _grader_names(frame, parts, options)
+    frame = frame.with_columns(pl.col("grader").cast(pl.Enum(names)))
+    if kind == "labels":
+        frame = frame.with_columns(coded(frame["response"])[1].alias(_CODE))
         frame = _weighed(frame, parts, options)
         frame = _without_duplicates(frame, parts, options.step, notices)
         if options.step:
             _note_turned_steps(frame, parts, options.step, notices)
+        if not blank(frame, "vote") and not _all_numbers(frame["vote"]):
+            notices.append(
+                (
+                    "Votes are not all numbers, so they are ordered as text; the rule “first” "
+                    "depends on that.",
+                )
+            )
         frame, clusters_declared = _clustered(frame, parts, notices)
     else:
         clusters_declared = False
     tags = _tags(frame, kind)
     if kind == "labels":
         frame = _filled_tags(frame, tags)
-    names = _grader_names(frame, parts, options)
     facts: dict[str, Mapping[str, Any]] = {}
     for part in parts:
         facts.update(part.facts)
@@ -282,14 +307,8 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
             "With --strict, what would be a notice is an error:\n"
             + "\n".join(printable(plain(n)) for n in notices[:SHOWN])
         )
-    frame = frame.select(
-        *(
-            pl.col(c).cast(pl.Enum(list(e))) if (e := _enum(c, names, classes)) else pl.col(c)
-            for c in (*CANONICAL, *(t.name for t in tags))
-        )
-    )
-    return Labels(
-        frame=frame,
+    labels = Labels(
+        frame=frame.select(*CANONICAL, *(t.name for t in tags)),
         scale=scale,
         off_scale=off_scale,
         ordered=bool(options.scale),
@@ -302,10 +321,26 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
         inputs=tuple(Input(name=p.name, sha256=p.sha256, rows=len(p.frame)) for p in parts),
         layouts=tuple(p.layout for p in parts),
     )
+    if kind == "labels":
+        labels.__dict__["response_codes"] = frame[_CODE].to_numpy()  # known already: not found anew
+    return labels
 
 
-def _enum(column: str, graders: Sequence[str], classes: Sequence[str]) -> Sequence[str] | None:
-    return {"grader": graders, "label": classes, "outcome": ALL_OUTCOMES}.get(column)
+def coded(column: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Distinct texts in sorted order, and the place of each row's text among them (uint32, or null)."""
+    values = column.drop_nulls().unique().sort()
+    if values.is_empty():
+        return values, pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(column))
+    return values, column.cast(pl.Enum(values)).to_physical().cast(pl.UInt32)
+
+
+def _all_numbers(texts: pl.Series) -> bool:
+    return texts.cast(pl.Float64, strict=False).null_count() == texts.null_count()
+
+
+def blank(frame: pl.DataFrame, column: str) -> bool:
+    """Whether nothing stands in a column; a column that was never there takes no memory to ask."""
+    return bool(frame.select(pl.col(column).null_count()).item() == len(frame))
 
 
 def _with_carried(parts: Sequence[Rows], options: Options) -> Options:
@@ -346,7 +381,7 @@ def _appended(parts: Sequence[Rows]) -> pl.DataFrame:
     for i, part in enumerate(parts):
         frame = part.frame.with_columns(
             pl.lit(i, dtype=pl.Int32).alias(_PART),
-            pl.int_range(pl.len(), dtype=pl.Int64).alias(_ROW),
+            pl.int_range(pl.len(), dtype=pl.UInt32).alias(_ROW),
         )
         if len(parts) > 1 and "file" not in frame.columns:
             frame = frame.with_columns(pl.lit(part.stem).alias("file"))
@@ -437,7 +472,7 @@ def _classified(
         )
     left: list[str] = []
     for text in seen:
-        if options.round and (whole := _rounded(text)) != text:
+        if options.round and text not in failed and (whole := _rounded(text)) != text:
             mapped.setdefault(text, whole)
         if text in known:
             to_class[text] = text
@@ -490,46 +525,59 @@ def _classified(
     if left or strangers:
         _raise_unknown(frame, parts, [*left, *strangers], (*scale, *off_scale))
     _note_changes(frame, options, to_class, to_outcome, notices)
-    old = list(to_class) + list(to_outcome)
-    classes = [to_class.get(t) for t in old]
-    outcomes = [to_outcome.get(t, "label") for t in old]
-    raw_kept = any(t != to_class.get(t) and t not in renamed for t in old)
-    dictionary = pl.DataFrame(
-        {"label": old, _CLASS: classes, _OUTCOME: outcomes},
-        schema={"label": pl.String, _CLASS: pl.String, _OUTCOME: pl.String},
-    )
-    frame = frame.join(dictionary, on="label", how="left", maintain_order="left")
-    given = pl.col("outcome")
-    frame = frame.with_columns(
-        pl.when(given.is_null() | (given == "label"))
-        .then(pl.col(_CLASS))
-        .otherwise(None)
-        .alias(_CLASS),
-        pl.when(given.is_not_null() & (given != "label"))
-        .then(given)
-        .when(pl.col(_OUTCOME).is_not_null())
-        .then(pl.col(_OUTCOME))
-        .when((given == "label") & pl.col("weight").is_not_null() & pl.lit(_counts(parts)))
-        .then(pl.lit("label"))
-        .otherwise(pl.lit(MISSING))
-        .alias(_OUTCOME),
-    )
-    if raw_kept and "raw" not in frame.columns:
-        frame = frame.with_columns(
-            pl.when(pl.col("label") != pl.col(_CLASS).fill_null("\0"))
-            .then(pl.col("label"))
-            .alias("raw")
-        )
-    frame = frame.drop("label", "outcome").rename({_CLASS: "label", _OUTCOME: "outcome"})
     if not known:
-        seen_classes = {c for c in classes if c is not None}
+        seen_classes = set(to_class.values())
         kept = parts[0].carried if len(parts) == 1 else {}
         known_here = {*kept.get("scale", ()), *kept.get("off_scale", ())}
         if kept and not off_scale and seen_classes <= known_here:
             # Our own table keeps its classes, those that nobody gave too.
-            return frame, tuple(kept["scale"]), tuple(kept["off_scale"])
-        scale = tuple(class_order(seen_classes - set(off_scale)))
-    return frame, tuple(scale), tuple(off_scale)
+            scale, off_scale = tuple(kept["scale"]), tuple(kept["off_scale"])
+        else:
+            scale = tuple(class_order(seen_classes - set(off_scale)))
+    scale, off_scale = tuple(scale), tuple(off_scale)
+    given = pl.col("outcome")
+    of_class, of_outcome = pl.Enum([*scale, *off_scale]), pl.Enum(ALL_OUTCOMES)
+    old = [*to_class, *to_outcome]
+    frame = frame.with_columns(
+        _looked_up(frame["label"], old, [to_class.get(t) for t in old], of_class).alias(_CLASS),
+        _looked_up(
+            frame["label"], old, [to_outcome.get(t, "label") for t in old], of_outcome
+        ).alias(_OUTCOME),
+    )
+    if not blank(frame, "outcome"):
+        frame = frame.with_columns(
+            pl.when(given.is_null() | (given == "label"))
+            .then(pl.col(_CLASS))
+            .otherwise(None)
+            .alias(_CLASS),
+            pl.when(given.is_not_null() & (given != "label"))
+            .then(given.cast(of_outcome))
+            .when(pl.col(_OUTCOME).is_not_null())
+            .then(pl.col(_OUTCOME))
+            .when((given == "label") & pl.col("weight").is_not_null() & pl.lit(_counts(parts)))
+            .then(pl.lit("label", dtype=of_outcome))
+            .alias(_OUTCOME),
+        )
+    frame = frame.with_columns(pl.col(_OUTCOME).fill_null(pl.lit(MISSING, dtype=of_outcome)))
+    raw_kept = any(t != to_class.get(t) and t not in renamed for t in old)
+    if raw_kept and "raw" not in frame.columns:
+        frame = frame.with_columns(
+            pl.when(pl.col("label") != pl.col(_CLASS).cast(pl.String).fill_null("\0"))
+            .then(pl.col("label"))
+            .alias("raw")
+        )
+    frame = frame.drop("label", "outcome").rename({_CLASS: "label", _OUTCOME: "outcome"})
+    return frame, scale, off_scale
+
+
+def _looked_up(
+    column: pl.Series, old: Sequence[str], new: Sequence[str | None], dtype: pl.Enum
+) -> pl.Series:
+    """What stands for each text of a column; ``old`` are all its texts, ``new`` one for each."""
+    if not old:
+        return pl.Series([None], dtype=dtype).new_from_index(0, len(column))
+    places = column.cast(pl.Enum(old)).to_physical()
+    return pl.Series(new, dtype=dtype).gather(places)
 
 
 def _counts(parts: Sequence[Rows]) -> bool:
@@ -675,11 +723,11 @@ def _outcomes_read(frame: pl.DataFrame, parts: Sequence[Rows]) -> pl.DataFrame:
 
 
 def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl.DataFrame:
-    if frame["weight"].null_count() == len(frame) and not options.weight:
+    if blank(frame, "weight") and not options.weight:
         return frame.with_columns(pl.col("weight").cast(pl.Float64))
     if frame["weight"].null_count():  # a second file (gold, say) need not repeat the weights
         frame = frame.with_columns(
-            pl.col("weight").fill_null(pl.col("weight").drop_nulls().first().over("response"))
+            pl.col("weight").fill_null(pl.col("weight").drop_nulls().first().over(_CODE))
         )
     text = frame["weight"]
     weight = text.cast(pl.Float64, strict=False)
@@ -701,9 +749,10 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
         )
     frame = frame.with_columns(weight.alias("weight"))
     uneven = (
-        frame.group_by("response")
+        frame.group_by(_CODE)
         .agg(
             pl.col("weight").n_unique().alias("k"),
+            pl.col("response").first(),
             pl.col(_PART).first(),
             pl.col(_ROW).first(),
         )
@@ -722,31 +771,34 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
 _CALL = ("response", "grader", "line", "vote", "phrasing")
 
 
+def _refuse_nameless(frame: pl.DataFrame, parts: Sequence[Rows]) -> None:
+    nameless = frame.filter(pl.col("response").is_null())
+    if len(nameless):
+        problems = [
+            f"{_where(parts, r[_PART], r[_ROW])}: the response has no id."
+            for r in nameless.head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(
+            problems, len(nameless), "Give every row an id, or name it with --response COL."
+        )
+    nameless = frame.filter(pl.col("grader").is_null())
+    if len(nameless):
+        problems = [
+            f"{_where(parts, r[_PART], r[_ROW])}: no grader is named."
+            for r in nameless.head(SHOWN).iter_rows(named=True)
+        ]
+        _raise_problems(problems, len(nameless), "Name the grader in every row.")
+
+
 def _without_duplicates(
     frame: pl.DataFrame, parts: Sequence[Rows], step: str, notices: list[Text]
 ) -> pl.DataFrame:
     """One row a call. The same call twice with one label is a notice; with two labels, an error."""
-    blank = frame.filter(pl.col("response").is_null())
-    if len(blank):
-        problems = [
-            f"{_where(parts, r[_PART], r[_ROW])}: the response has no id."
-            for r in blank.head(SHOWN).iter_rows(named=True)
-        ]
-        _raise_problems(
-            problems, len(blank), "Give every row an id, or name it with --response COL."
-        )
-    blank = frame.filter(pl.col("grader").is_null())
-    if len(blank):
-        problems = [
-            f"{_where(parts, r[_PART], r[_ROW])}: no grader is named."
-            for r in blank.head(SHOWN).iter_rows(named=True)
-        ]
-        _raise_problems(problems, len(blank), "Name the grader in every row.")
     calls = (*_CALL, step) if step else _CALL
-    keys = [c for c in calls if frame[c].null_count() < len(frame)]
-    call = pl.struct(keys) if len(keys) > 1 else pl.col(keys[0])
-    if frame.select(call.n_unique()).item() == len(frame):
+    keys = [c for c in calls if not blank(frame, c)]
+    if _all_differ(frame, keys):
         return frame
+    call = pl.struct(keys)
     frame = frame.with_columns(call.is_duplicated().alias(_TWICE))
     # A blank cell beside a label of the same call says only that one file does not have it.
     labelled = (pl.col("outcome") != MISSING).any().over(keys)
@@ -754,7 +806,8 @@ def _without_duplicates(
     twice = frame.filter(pl.col(_TWICE)).with_columns(
         pl.struct("label", "outcome").n_unique().over(keys).alias(_KINDS)
     )
-    conflicts = twice.filter(pl.col(_KINDS) > 1).sort(*keys, _PART, _ROW)
+    conflicts = twice.filter(pl.col(_KINDS) > 1)
+    conflicts = conflicts.sort(*(pl.col(k).cast(pl.String) for k in keys), _PART, _ROW)
     if len(conflicts):
         problems = [
             f"{_where(parts, r[_PART], r[_ROW])}: "
@@ -784,6 +837,30 @@ def _without_duplicates(
             )
         )
     return kept.drop(_TWICE)
+
+
+def _all_differ(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
+    """Whether no two rows agree in all keys; on integers, as texts of millions are slow to compare."""
+    place = np.zeros(len(frame), dtype=np.uint64)
+    size = 1
+    for key in keys:
+        if key == "response":
+            codes = frame[_CODE]
+        elif key == "grader":
+            codes = frame[key].to_physical()
+        else:
+            codes = coded(frame[key])[1]
+        values = int(codes.max()) + 2  # type: ignore[arg-type]  # the last stands for a blank cell
+        size *= values
+        if size >= 2**63:
+            return bool(frame.select(pl.struct(keys).n_unique()).item() == len(frame))
+        place *= np.uint64(values)
+        place += codes.fill_null(values - 1).to_numpy()
+    if size > 16 * len(frame):
+        return bool(pl.Series(place).n_unique() == len(frame))
+    seen = np.zeros(size, dtype=np.bool_)
+    seen[place] = True
+    return int(seen.sum()) == len(frame)
 
 
 def _note_turned_steps(
@@ -816,14 +893,15 @@ def _clustered(
 ) -> tuple[pl.DataFrame, bool]:
     """Every response in one cluster; without a cluster column each response is its own."""
     declared = any(p.carried.get("clusters_declared", True) for p in parts) and bool(
-        frame["cluster"].null_count() < len(frame)
+        not blank(frame, "cluster")
     )
     for column in ("cluster", "stratum"):
-        if frame[column].null_count() == len(frame):
+        if blank(frame, column):
             continue
         uneven = (
-            frame.group_by("response")
+            frame.group_by(_CODE)
             .agg(
+                pl.col("response").first(),
                 pl.col(column).drop_nulls().n_unique().alias("k"),
                 pl.col(column).drop_nulls().unique().sort().alias("values"),
                 pl.col(_PART).first(),
@@ -845,7 +923,7 @@ def _clustered(
             )
         if frame[column].null_count():
             frame = frame.with_columns(
-                pl.col(column).fill_null(pl.col(column).drop_nulls().first().over("response"))
+                pl.col(column).fill_null(pl.col(column).drop_nulls().first().over(_CODE))
             )
     spread = (
         frame.filter(pl.col("cluster").is_not_null() & pl.col("stratum").is_not_null())
@@ -854,14 +932,25 @@ def _clustered(
         .filter(pl.col("k") > 1)
     )
     if len(spread):
-        problems = [
-            f"{_where(parts, r[_PART], r[_ROW])}: cluster {_short(r['cluster'])} reaches over "
-            f"{r['k']} strata."
-            for r in spread.sort(_PART, _ROW).head(SHOWN).iter_rows(named=True)
-        ]
-        _raise_problems(
-            problems, len(spread), "Clusters are drawn within strata: name another column."
+        # Draws are made within strata, so there a cluster is what it holds of one stratum.
+        first = spread.sort(_PART, _ROW).row(0, named=True)
+        notices.append(
+            say(
+                "{n} over several strata (the first: {where}); responses are drawn within strata, so each "
+                "part of such a cluster stands as a cluster of its own.",
+                n=plural(len(spread), "cluster reaches", "clusters reach"),
+                where=_where(parts, first[_PART], first[_ROW], "cluster"),
+            )
         )
+        both = pl.col("cluster") + " / " + pl.col("stratum")
+        frame = frame.with_columns(
+            pl.when(pl.col("cluster").is_in(spread["cluster"].to_list()) & both.is_not_null())
+            .then(both)
+            .otherwise(pl.col("cluster"))
+            .alias("cluster")
+        )
+    if blank(frame, "cluster") and not declared:
+        return frame.with_columns(pl.col("response").alias("cluster")), declared
     without = frame.filter(pl.col("cluster").is_null())
     if len(without):
         if declared:
@@ -879,13 +968,10 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
     names = [c for c in frame.columns if c not in CANONICAL and not c.startswith("\0")]
     if not names:
         return ()
-    facts = frame.select(
-        *(pl.col(c).drop_nulls().n_unique().alias(f"n{i}") for i, c in enumerate(names))
-    ).row(0)
     tags = []
-    one_row_each = kind == "labels" and frame["response"].n_unique() == len(frame)
-    for i, name in enumerate(names):
-        values = frame[name].drop_nulls()
+    one_row_each = kind == "labels" and int(frame[_CODE].max()) + 1 == len(frame)  # type: ignore[arg-type]
+    for name in names:
+        values = frame[name].drop_nulls().unique()
         numeric = len(values) > 0 and bool(
             values.str.contains(r"^\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*$").all()
         )
@@ -895,14 +981,14 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
             per_response = True
         else:
             uneven = (
-                frame.select("response", name)
+                frame.select(_CODE, name)
                 .drop_nulls()
                 .unique()
-                .select(pl.col("response").is_duplicated().any())
+                .select(pl.col(_CODE).is_duplicated().any())
                 .item()
             )
             per_response = not uneven
-        tags.append(Tag(name=name, values=facts[i], per_response=per_response, numeric=numeric))
+        tags.append(Tag(name=name, values=len(values), per_response=per_response, numeric=numeric))
     return tuple(tags)
 
 
@@ -914,7 +1000,7 @@ def _filled_tags(frame: pl.DataFrame, tags: Sequence[Tag]) -> pl.DataFrame:
     if not short:
         return frame
     return frame.with_columns(
-        pl.col(c).fill_null(pl.col(c).drop_nulls().first().over("response")) for c in short
+        pl.col(c).fill_null(pl.col(c).drop_nulls().first().over(_CODE)) for c in short
     )
 
 
@@ -1030,10 +1116,10 @@ def _check_ranges(frame: pl.DataFrame, graders: Sequence[Grader]) -> None:
         outside = frame.filter(
             (pl.col("grader") == grader.name)
             & pl.col("label").is_not_null()
-            & ~pl.col("label").is_in(list(grader.range))
+            & ~pl.col("label").cast(pl.String).is_in(list(grader.range))
         )
         if len(outside):
             raise UsageError(
                 f"--range {grader.name}: it gives {len(outside):,} labels outside that range "
-                f"({', '.join(outside['label'].unique().sort().to_list()[:5])})."
+                f"({', '.join(sorted(outside['label'].cast(pl.String).unique().to_list())[:5])})."
             )

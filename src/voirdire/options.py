@@ -268,7 +268,9 @@ def _about(value: Any, name: str) -> Mapping[str, Mapping[str, Any]]:
             raise InputError(f"--about {path}: {error.strerror or error}.") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"--about {path}: this is not TOML: {error}.") from error
-        value = content.get("graders", content)
+        value = content
+        if "graders" in content:
+            value = {**content.get("targets", {}), **content["graders"]}
     if not isinstance(value, Mapping) or not all(isinstance(v, Mapping) for v in value.values()):
         raise InputError(
             "--about: each grader needs a table of its own, as in\n"

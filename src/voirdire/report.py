@@ -356,8 +356,12 @@ def _rate_lines(scene: Scene, estimates: Estimates, rate: str) -> list[Text]:
         who = "across all graders"
         names: Text = ()
         if ratio.key.other:
-            _, _, left = ratio.key.other.partition(":")
-            who, names = "without ", listed(left.split("+"))
+            word, _, left = ratio.key.other.partition(":")
+            if word == "votes":
+                rules = {"first": "the first readable vote", "majority": "the majority of votes"}
+                who = f"across all graders, by {rules[left]}"
+            else:
+                who, names = "without ", listed(left.split("+"))
         fold = (
             f"{'at least ' if at_zero else ''}{times(ratio.number)}-fold"
             if ratio.number is not None

@@ -19,6 +19,9 @@ Array = np.ndarray[Any, Any]
 _CHUNK = 1 << 21  # cells of replicate totals held at once
 _DRAWS = 40_000_000  # cluster draws (replicates × clusters) that are made one by one
 _BINOMIALS = 40_000_000  # else: draws of (replicates × distinct rows)
+_KEPT = 4_000_000  # draws up to which they are also kept as numbers to multiply with
+_ONE_THREAD = 1 << 18  # products up to which a matrix product wakes no other thread
+_SMALL = 1 << 25  # products up to which waking other threads costs more than it saves
 
 
 class TooManyRows(Exception):
@@ -69,6 +72,24 @@ def _drawn(clusters: int, replicates: int, seed: int) -> Array:
     return weights
 
 
+@lru_cache(maxsize=3)
+def _drawn_factors(clusters: int, replicates: int, seed: int) -> Array:
+    """The same draws as float32, so that the many tallies of a small table share them."""
+    return _drawn(clusters, replicates, seed).astype(np.float32)
+
+
+def _product(weights: Array, rows: Array) -> Array:
+    """A matrix product of whole numbers; a small one is made on one thread, in blocks."""
+    each = weights.shape[1] * rows.shape[1]
+    if not _ONE_THREAD < len(weights) * each <= _SMALL:
+        return np.asarray(weights @ rows)
+    step = max(1, _ONE_THREAD // each)
+    made = np.empty((len(weights), rows.shape[1]), dtype=rows.dtype)
+    for low in range(0, len(weights), step):
+        np.matmul(weights[low : low + step], rows, out=made[low : low + step])
+    return made
+
+
 def drawn_totals(tally: Tally, *, replicates: int, seed: int) -> Iterator[Array]:
     """Cell totals of bootstrap replicates, in chunks ``(replicates of the chunk, *shape)``.
 
@@ -76,42 +97,44 @@ def drawn_totals(tally: Tally, *, replicates: int, seed: int) -> Iterator[Array]
     """
     size = max(1, int(np.prod(tally.shape)))
     flat = tally.rows.reshape(len(tally.rows), -1).astype(np.float64)
-    parts: list[tuple[Array, Array]] = []  # weights (replicates, rows), rows of cells
+    # How many clusters are drawn, their weights (replicates, rows) unless drawn one by one from a
+    # seed, and the rows of cells.
+    drawn: list[tuple[int, Array | None, int, Array]] = []
     for place, stratum in enumerate(np.unique(tally.strata)):
         inside = np.flatnonzero(tally.strata == stratum)
         multiplicity = tally.clusters[inside]
         clusters = int(multiplicity.sum())
         own_seed = seed if place == 0 else _stratum_seed(seed, place)
         if clusters * replicates <= _DRAWS:
-            parts.append(
-                (
-                    _drawn(clusters, replicates, own_seed),
-                    np.repeat(flat[inside], multiplicity, axis=0),
-                )
-            )
+            rows = np.repeat(flat[inside], multiplicity, axis=0)
+            drawn.append((clusters, None, own_seed, rows))
         elif len(inside) * replicates <= _BINOMIALS:
             generator = np.random.Generator(np.random.PCG64(own_seed))
             weights = generator.multinomial(clusters, multiplicity / clusters, size=replicates)
-            parts.append((weights, flat[inside]))
+            drawn.append((clusters, weights, own_seed, flat[inside]))
         else:
             raise TooManyRows
     # Whole numbers below 2**24 are exact in float32, in any order of addition, and twice as fast.
-    largest = sum(float(rows.max(initial=0)) * float(len(rows)) for _, rows in parts)
+    largest = sum(float(rows.max(initial=0)) * float(len(rows)) for *_, rows in drawn)
     exact = not tally.weighted and all(
-        float(w.sum(axis=1, dtype=np.int64).max(initial=0)) * float(r.max(initial=0)) < 2**24
-        for w, r in parts
+        clusters * float(rows.max(initial=0)) < 2**24 for clusters, *_, rows in drawn
     )
     kind = np.float32 if exact and largest < 2**24 else np.float64
-    parts = [(w, r.astype(kind)) for w, r in parts]
+    parts: list[tuple[Any, Any]] = []
+    for clusters, weights_, own_seed, rows in drawn:
+        if weights_ is None:
+            kept = kind is np.float32 and clusters * replicates <= _KEPT
+            weights_ = (_drawn_factors if kept else _drawn)(clusters, replicates, own_seed)
+        parts.append((weights_, rows.astype(kind)))
     widest = max(size, *(len(r) for _, r in parts)) if parts else size
     step = max(1, (4 * _CHUNK) // widest)
     for low in range(0, replicates, step):
         high = min(low + step, replicates)
         totals = np.zeros((high - low, size), dtype=np.float64)
         for weights, rows in parts:
-            block = weights[low:high].astype(kind)
+            block = weights[low:high].astype(kind, copy=False)
             # Whole numbers add up alike in any order; others must not depend on the threads.
-            part: Any = block @ rows if exact else np.einsum("rc,cs->rs", block, rows)  # type: ignore[arg-type]
+            part: Any = _product(block, rows) if exact else np.einsum("rc,cs->rs", block, rows)
             totals += np.asarray(part, dtype=np.float64)
         yield totals.reshape(high - low, *tally.shape)
 

@@ -210,6 +210,8 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         own, other = estimates.get("collapse_own", **at), estimates.get("collapse_other", **at)
         if other is None or own is None or not max(own.number or 0, other.number or 0):
             continue
+        if not {key.grader, key.other} <= scene.places.keys():
+            continue  # with very many graders the report shows the first ones
         if not all(corroboration.readable(scene, g) for g in (key.grader, key.other)):
             continue  # counts of a grader with many unread calls are not held against anyone
         rows.append(
