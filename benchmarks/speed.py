@@ -8,6 +8,7 @@ imports and all. Wall time is that of a whole command, start-up included.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import json
 import os
@@ -178,8 +179,8 @@ def alpha_peer(responses: int, clusters: int, replicates: int) -> float:
     response are handed over, which is the faster of its two ways in.
     """
     import numpy as np
-    from krippendorff import alpha as of_counts
 
+    of_counts = importlib.import_module("krippendorff").alpha
     found, cluster = codes(responses, clusters)
     rng = np.random.default_rng(0)
     started = time.process_time()
@@ -410,7 +411,9 @@ def report(*, quick: bool) -> None:
             for case, runs in (("few", 2), ("distinct", 2), ("loop", 1))
         )
         print(row("one event a cluster: bootstrap", *_with(few, "< 8 s")))
-        print(row("12 events a cluster, nearly all rows differ: jackknife", *_with(distinct, "< 8 s")))
+        print(
+            row("12 events a cluster, nearly all rows differ: jackknife", *_with(distinct, "< 8 s"))
+        )
         print(row("one event a cluster: bootstrap as a plain loop", *_with(looped)))
     print("\n| from a data frame to checked labels | CPU | target | peak memory |")
     print("| --- | ---: | ---: | ---: |")

@@ -511,6 +511,20 @@ def _classified(
                 ),
             )
         )
+    wholes = {t: _rounded(t) for t in seen} if options.round else {}
+    rounded = [t for t, w in wholes.items() if w != t and to_class.get(t) == w]
+    if rounded:
+        counts = _occurrences(frame, rounded)
+        halves = [t for t in rounded if float(t) % 1 == 0.5]
+        notices.append(
+            say(
+                "{n} rounded to whole numbers{halves}.",
+                n=plural(sum(counts.values()), "label was", "labels were"),
+                halves=f", {sum(counts[t] for t in halves):,} of them exact halves (to the even number)"
+                if halves
+                else "",
+            )
+        )
     strangers = [t for t in to_class if known and to_class[t] not in known]
     for text, new in options.map:
         if known and new.strip() not in known:

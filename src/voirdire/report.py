@@ -27,6 +27,7 @@ from voirdire.labels import Grader, Labels
 from voirdire.options import Options
 from voirdire.scene import Estimates, Scene, calls_of
 from voirdire.stats.base import Family
+from voirdire.stats.pairwise import MOST_GRADERS_FOR_PAIRS
 from voirdire.wording import Name, Text, counted, listed, percent, plural, points, say, times
 
 NOT_STATED = "not stated"
@@ -425,7 +426,18 @@ def _about(labels: Labels, scene: Scene) -> list[Block]:
                 else ("A grader that is not flagged is not thereby right.",)
             )
         )
-    stated = [g for g in scene.graders if g.facts]
+    graders = len(scene.panel)
+    if graders > MOST_GRADERS_FOR_PAIRS and labels.kind == "labels":
+        blocks.append(
+            Paragraph(
+                tone=Tone.NOTE,
+                text=(
+                    f"{graders:,} graders make {graders * (graders - 1) // 2:,} pairs; pairs are compared "
+                    f"for up to {MOST_GRADERS_FOR_PAIRS} graders. Name some with --graders.",
+                ),
+            )
+        )
+    stated = [g for g in scene.graders if set(g.facts) - {"kind"}]
     if stated:
         facts = [f for f in FACTS if any(f in g.facts for g in stated)]
         blocks.append(

@@ -442,10 +442,8 @@ def _nothing_seen(scene: Scene, class_: str, readings: Sequence[Reading]) -> Fin
             f" The rule needs {base} labels beside it, so a collapse would not have been flagged.",
         )
     elif interval is None or interval.low < below:
-        open_ = (
-            f" That does not rule out a ratio below {times(below)}: there are too few labels or "
-            "clusters to tell.",
-        )
+        why = deciding.ratio.no_interval or "there are too few labels or clusters to tell"
+        open_ = (f" That does not rule out a ratio below {times(below)}: {why}.",)
     return Finding(
         code="class_collapse",
         state=State.CANNOT_TELL if open_ else State.CLEAR,

@@ -52,8 +52,8 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         )
         return
     for grader, (class_, total) in only.items():
-        if grader == scene.gold:
-            continue  # that gold holds one class is a fact of the bank
+        if grader == scene.gold or scene.by_name[grader].person:
+            continue  # that gold or a person holds one class is no fault to be named
         yield Finding(
             code="one_class_only",
             state=State.FOUND,

@@ -36,7 +36,7 @@ DECISION_RATE = Estimand(
     needs=("label", "step"),
     low=0,
     high=1,
-    reading="No response changed between the steps: what differs is decisions on labels.",
+    reading="The responses stay the same between the steps: only decisions on labels change.",
     moves_with=("the order of the decisions", "the responses in the bank"),
     undefined_when="the grader had no readable label at this step",
     source=MCC10,
@@ -291,7 +291,7 @@ def _rate_table(
         ),
         rows=tuple(rows),
         note=(
-            "No response changed, only labels. Each interval of a change is that of the difference, "
+            "The responses stayed the same, only labels changed. Each interval of a change is that of the difference, "
             "and the last one is not the sum of the others. In another order the same decisions may "
             "change the rate by other amounts.",
         ),
@@ -384,7 +384,7 @@ def _figure(
         alt=(Name("Levels of the rate, one a step. " + "; ".join(words[:8])),),
         caption=(
             "Each level is the rate after a step, in the order of the decisions, with its interval; "
-            "changes from the step before are in points. No response changed.",
+            "changes from the step before are in points. The responses stayed the same.",
         ),
     )
 

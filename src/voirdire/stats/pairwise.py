@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Column, Figure, Kind, Table, cell
+from voirdire.document import Block, Column, Figure, Kind, Paragraph, Table, cell
 from voirdire.errors import UndefinedWarning
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
-from voirdire.estimate import Key
+from voirdire.estimate import Estimate, Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
 from voirdire.wording import Name, number, say
 
@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 MOST_GRADERS_FOR_PAIRS = 30
+MOST_PAIRS_SHOWN = 66
 ONE_CLASS = "not defined: one class used"
 NO_COMMON = "the graders share no response that both could be read on"
 
@@ -430,7 +431,7 @@ def pairs(scene: Scene) -> list[tuple[str, str]]:
     """Every grader against gold and reference, then every other pair once, in grader order."""
     made = [(g, s) for s in scene.standards for g in scene.names if g not in (s, scene.gold)]
     others = [g for g in scene.panel if g != scene.reference]
-    if len(scene.names) <= MOST_GRADERS_FOR_PAIRS:
+    if len(scene.panel) <= MOST_GRADERS_FOR_PAIRS:
         made += [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
     return made
 
@@ -718,56 +719,70 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         if e.key.other not in scene.standards
     ]
     made += matrix(scene, estimates)
-    if others and len(others) <= 66:
-        rows = []
-        listwise = None
-        for kappa in others:
-            key = {"grader": kappa.key.grader, "other": kappa.key.other, "slice": scene.slice}
-            rows.append(
-                (
-                    cell(Name(kappa.key.grader)),
-                    cell(Name(kappa.key.other)),
-                    cell(estimates.get("agreement", **key)),
-                    cell(estimates.get("chance_agreement", **key)),
-                    cell(kappa),
-                    *(
-                        (cell(listwise),)
-                        if (listwise := estimates.get("cohen_kappa_listwise", **key))
-                        else ()
-                    ),
-                    cell(estimates.get("gwet_ac1", **key)),
-                    cell(kappa.n, Kind.COUNT),
-                    *((cell(listwise.n, Kind.COUNT),) if listwise else ()),
-                )
-            )
+    if others and len(others) <= MOST_PAIRS_SHOWN:
+        made.append(_pair_table(scene, estimates, others))
+    elif others:
         made.append(
-            Table(
-                title="Agreement of every pair",
-                columns=(
-                    Column(title="grader", kind=Kind.NAME),
-                    Column(title="other", kind=Kind.NAME),
-                    Column(title="agreement", kind=Kind.SHARE),
-                    Column(title="by chance", kind=Kind.SHARE),
-                    Column(title="kappa", kind=Kind.COEFFICIENT),
-                    *(
-                        (Column(title="kappa, listwise", kind=Kind.COEFFICIENT),)
-                        if listwise
-                        else ()
-                    ),
-                    Column(title="AC1", kind=Kind.COEFFICIENT),
-                    Column(title="responses", kind=Kind.COUNT),
-                    *((Column(title="all labelled", kind=Kind.COUNT),) if listwise else ()),
-                ),
-                rows=tuple(rows),
-                note=(
-                    "On the responses that both labelled; these differ from pair to pair. Listwise: "
-                    "on those that the whole panel labelled.",
+            Paragraph(
+                text=(
+                    f"The {len(others)} pairs are in the results (-o results.csv); a table of more than "
+                    f"{MOST_PAIRS_SHOWN} is not read.",
                 )
-                if listwise
-                else ("On the responses that both labelled.",),
             )
         )
     return made
+
+
+def _pair_table(scene: Scene, estimates: Estimates, others: Sequence[Estimate]) -> Table:
+    """Every pair once: what each coefficient says, on how many responses, listwise beside pairwise."""
+    listwise = bool(estimates.of("cohen_kappa_listwise", slice=scene.slice))
+    weighted = bool(estimates.of("weighted_kappa_linear", slice=scene.slice))
+    coefficients = [("kappa", "cohen_kappa")]
+    if listwise:
+        coefficients.append(("kappa, listwise", "cohen_kappa_listwise"))
+    if weighted:
+        coefficients += [
+            ("linear kappa", "weighted_kappa_linear"),
+            ("quadratic kappa", "weighted_kappa_quadratic"),
+        ]
+    coefficients += [("Scott’s pi", "scott_pi"), ("AC1", "gwet_ac1")]
+    if weighted:
+        coefficients.append(("AC2, quadratic", "gwet_ac2_quadratic"))
+    rows = []
+    for kappa in others:
+        key = {"grader": kappa.key.grader, "other": kappa.key.other, "slice": scene.slice}
+        complete = estimates.get("cohen_kappa_listwise", **key)
+        rows.append(
+            (
+                cell(Name(kappa.key.grader)),
+                cell(Name(kappa.key.other)),
+                cell(estimates.get("agreement", **key)),
+                cell(estimates.get("chance_agreement", **key)),
+                *(cell(estimates.get(name, **key)) for _, name in coefficients),
+                cell(kappa.n, Kind.COUNT),
+                *((cell(complete.n if complete else None, Kind.COUNT),) if listwise else ()),
+            )
+        )
+    note = "On the responses that both labelled"
+    note += (
+        "; these differ from pair to pair. Listwise: on those that the whole panel labelled."
+        if listwise
+        else "."
+    )
+    return Table(
+        title="Agreement of every pair",
+        columns=(
+            Column(title="grader", kind=Kind.NAME),
+            Column(title="other", kind=Kind.NAME),
+            Column(title="agreement", kind=Kind.SHARE),
+            Column(title="by chance", kind=Kind.SHARE),
+            *(Column(title=title, kind=Kind.COEFFICIENT) for title, _ in coefficients),
+            Column(title="responses", kind=Kind.COUNT),
+            *((Column(title="all labelled", kind=Kind.COUNT),) if listwise else ()),
+        ),
+        rows=tuple(rows),
+        note=(f"{note} Kappa and pi sink where one class is rare; AC1 and AC2 do not.",),
+    )
 
 
 FAMILY = Family(
