@@ -179,7 +179,7 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
         labels = labels.with_facts(options)
     options = labels.options
     scene, slices = scenes(labels)
-    settings = Settings.of(options)
+    settings = replaced(Settings.of(options), sampled=_sampled(labels, scene.grid))
     families = sorted(plugins.load("stats", Family), key=lambda f: (f.order, f.name))
     made: list[Estimate] = []
     for one in (scene, *slices):
@@ -228,6 +228,39 @@ def _estimates(family: Family, scene: Scene, settings: Settings) -> list[Estimat
         family.parts(scene), settings, slice_=scene.slice, with_intervals=not scene.exploratory
     )
     return family.finish(made, scene) if family.finish is not None else made
+
+
+def _sampled(labels: Labels, whole: Grid | None) -> tuple[tuple[int, float], ...]:
+    """Which share of its population each stratum's responses are (``--population``), by its code."""
+    column = labels.options.population
+    if not column:
+        return ()
+    if whole is None or not whole.own_cluster:
+        raise UsageError(
+            "--population: the finite population correction is for responses that were drawn one by "
+            "one; leave it out where responses are in clusters or only counts are known."
+        )
+    import polars as pl
+
+    sizes = (
+        labels.frame.group_by("stratum")
+        .agg(
+            pl.col("response").n_unique().alias("drawn"),
+            pl.col(column).drop_nulls().unique().cast(pl.Float64, strict=False).alias("sizes"),
+        )
+        .sort("stratum")
+    )
+    shares = []
+    for code, row in enumerate(sizes.iter_rows(named=True)):
+        given, drawn = row["sizes"], row["drawn"]
+        if len(given) != 1 or given[0] is None or not given[0] >= drawn:
+            where = f"stratum {row['stratum']}" if row["stratum"] is not None else "the responses"
+            raise UsageError(
+                f"--population {column}: {where} must have one size, a number of at least the {drawn} "
+                f"that were drawn (found: {', '.join(str(g) for g in given[:3]) or 'none'})."
+            )
+        shares.append((code, drawn / given[0]))
+    return tuple(shares)
 
 
 def _without_flagged(

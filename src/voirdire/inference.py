@@ -31,17 +31,23 @@ UNDEFINED_SHARE = 0.01  # of replicates or jackknife values, above which there i
 
 NOT_PRINTED = "a count that it needs is not printed"
 FEW_EVENTS = f"a rate in it rests on fewer than {FEWEST_EVENTS} clusters"
+WHOLE_POPULATION = "the whole population was labelled: nothing is left to chance"
 ALL_THE_SAME = "all clusters say the same"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How intervals are made."""
+    """How intervals are made.
+
+    ``sampled`` is the share of its population that each stratum's responses are, by the stratum's
+    code, for the finite population correction: variances within a stratum count 1 − share.
+    """
 
     interval: str = "auto"
     level: float = 0.95
     replicates: int = 2000
     seed: int = 0
+    sampled: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def of(cls, options: Options) -> Settings:
@@ -73,8 +79,8 @@ def _wants_interval(part: Part) -> bool:
 
 
 def _draw(tally: Tally | None, settings: Settings) -> list[Array] | None:
-    if tally is None or tally.count < FEWEST_CLUSTERS:
-        return None
+    if tally is None or tally.count < FEWEST_CLUSTERS or settings.sampled:
+        return None  # draws with replacement know no finite population: the jackknife serves
     try:
         return list(drawn_totals(tally, replicates=settings.replicates, seed=settings.seed))
     except TooManyRows:
@@ -181,7 +187,9 @@ def _tests(statistic: Statistic, part: Part, length: int) -> Array | None:
     return np.array([intervals.t_tail(x, df) if math.isfinite(x) else math.nan for x in t])
 
 
-def _total_variance(amount: Array, tally: Tally) -> Array:
+def _total_variance(
+    amount: Array, tally: Tally, sampled: tuple[tuple[int, float], ...] = ()
+) -> Array:
     """The with-replacement variance of a cluster total, within strata. ``amount``: (rows, outputs)."""
     variance = np.zeros(amount.shape[1])
     for stratum in np.unique(tally.strata):
@@ -192,7 +200,8 @@ def _total_variance(amount: Array, tally: Tally) -> Array:
             continue
         part = amount[inside]
         mean = summed(weight, part) / clusters
-        variance += clusters / (clusters - 1) * summed(weight, (part - mean) ** 2)
+        rest = 1 - dict(sampled).get(int(stratum), 0.0)
+        variance += rest * clusters / (clusters - 1) * summed(weight, (part - mean) ** 2)
     return variance
 
 
@@ -264,7 +273,7 @@ def _from_tally(
         alone = [s for s in strata if tally.clusters[tally.strata == s].sum() < 2]
         if alone:
             return [(None, "a stratum has one cluster only")] * outputs
-    edge = _edges(statistic, tally, given, values)
+    edge = _edges(statistic, tally, given, values, settings)
     if drawn is not None:
         made = _percentiles(statistic, drawn, given, outputs, settings)
     else:
@@ -302,7 +311,9 @@ class _Edges:
     independent: Array
 
 
-def _edges(statistic: Statistic, tally: Tally, given: Given, values: Array) -> _Edges | None:
+def _edges(
+    statistic: Statistic, tally: Tally, given: Given, values: Array, settings: Settings
+) -> _Edges | None:
     """Where a share is at its edge; ``None`` for statistics that are no share."""
     if statistic.share is None:
         return None
@@ -317,7 +328,7 @@ def _edges(statistic: Statistic, tally: Tally, given: Given, values: Array) -> _
     with_other = summed(clusters, trials - events > 1e-12)
     x, n = summed(clusters, events), summed(clusters, trials)
     residual = (events - trials * (x / n)) / n
-    variance = _total_variance(residual, tally)
+    variance = _total_variance(residual, tally, settings.sampled)
     size = n
     if tally.weighted:
         plain = statistic.share(tally.sizes.astype(np.float64), given)[1].reshape(len(rows), -1)
@@ -408,10 +419,12 @@ def _jackknife(
             moved = np.where(good, moved, 0.0)
             held[2 + s] += summed(weight, moved)
             held[4 + s] += summed(weight, moved**2)
-    for clusters_in, defined, *moments in sums.values():
+    shares = dict(settings.sampled)
+    for stratum, (clusters_in, defined, *moments) in sums.items():
+        rest = 1 - shares.get(stratum, 0.0)
         for s in range(2):
             spread = moments[2 + s] - moments[s] ** 2 / np.maximum(defined, 1.0)
-            variance[s] += (clusters_in - 1) / clusters_in * np.maximum(spread, 0.0)
+            variance[s] += rest * (clusters_in - 1) / clusters_in * np.maximum(spread, 0.0)
     df = tally.count - strata
     t = intervals.t_quantile(0.5 + settings.level / 2, df)
     made: list[tuple[Interval | None, str]] = []
@@ -427,7 +440,8 @@ def _jackknife(
         s = 0 if math.isfinite(centres[0][i]) and outside[i] == 0 else 1
         half = t * math.sqrt(variance[s, i])
         if not half > 0:
-            made.append((None, ALL_THE_SAME))
+            whole = bool(shares) and all(f >= 1 for f in shares.values())
+            made.append((None, WHOLE_POPULATION if whole else ALL_THE_SAME))
             continue
         centre = float(centres[s][i])
         low, high = (
