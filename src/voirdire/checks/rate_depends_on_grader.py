@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from voirdire.checks.base import Check, Evidence
+from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import UNREAD_LIMIT, Scene
 from voirdire.wording import Name, Text, listed, percent, points, say, times
@@ -26,12 +27,18 @@ def _where(scene: Scene) -> str:
     return "On the responses that each grader could be read on"
 
 
-def _strength(scene: Scene, moved: bool, has_interval: bool) -> Strength:
-    if not moved:
-        return Strength.NONE
-    if not has_interval:
+def _strength(scene: Scene, wide: Estimate, ratio: Estimate, apart: float, fold: float) -> Strength:
+    """How far the intervals carry it; none where chance alone could have made the difference.
+
+    Counts have no interval of the spread, since the table does not say how the graders pair.
+    """
+    if scene.grid is None:
         return Strength.INDICATIVE
-    return Strength.CERTAIN if len(scene.panel) > 2 else Strength.LIKELY
+    low = wide.interval.low if wide.interval is not None else 0.0
+    least = ratio.interval.low if ratio.interval is not None else 0.0
+    if low > apart or least > fold:
+        return Strength.CERTAIN if len(scene.panel) > 2 else Strength.LIKELY
+    return Strength.LIKELY if low > 0 else Strength.NONE
 
 
 def run(evidence: Evidence) -> Iterable[Finding]:
@@ -112,11 +119,17 @@ def run(evidence: Evidence) -> Iterable[Finding]:
                 " {who} left many calls unread, so that is about other responses for each grader.",
                 who=listed(partial),
             )
-        clear = State.CANNOT_TELL if partial else State.CLEAR
+        strength = _strength(evidence.whole, wide, ratio, most_apart, most_fold)
+        chance = moved and strength is Strength.NONE
+        if chance:
+            others = (*others, " With so few labels or clusters it could be chance.")
+        state = State.FOUND if moved and not chance else State.CLEAR
+        if chance or (partial and not moved):
+            state = State.CANNOT_TELL
         yield Finding(
             code="rate_depends_on_grader",
-            state=State.FOUND if moved else clear,
-            strength=_strength(evidence.whole, moved, wide.interval is not None),
+            state=state,
+            strength=strength if state is State.FOUND else Strength.NONE,
             class_=rate.name,
             sentence=(*sentence, *others),
             evidence=tuple(e for e in (ratio, wide, zeros, low, high) if e is not None),
@@ -124,7 +137,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             next_step=(
                 "Name the grader beside the rate, and report the spread across graders with it.",
             )
-            if moved
+            if state is State.FOUND
             else (),
         )
 
