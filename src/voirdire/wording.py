@@ -20,6 +20,7 @@ __all__ = [
     "counted",
     "listed",
     "number",
+    "often",
     "percent",
     "plain",
     "plural",
@@ -123,6 +124,11 @@ def counted(n: float) -> str:
 def plural(n: int, noun: str, several: str = "") -> str:
     """A count with its noun: ``1 grader``, ``4 graders``."""
     return f"{n:,} {noun if n == 1 else several or noun + 's'}"
+
+
+def often(n: float) -> str:
+    """How often: ``never``, ``once``, ``29 times``."""
+    return "never" if n == 0 else "once" if n == 1 else f"{counted(n)} times"
 
 
 def percent(x: float | None, digits: int = 1) -> str:

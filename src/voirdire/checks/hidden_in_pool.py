@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from voirdire.checks.base import Check, Evidence
-from voirdire.corroboration import MOST_GRADERS, Reading, Rule, holm, testable_classes
+from voirdire.corroboration import (
+    MOST_GRADERS,
+    Comparison,
+    Reading,
+    Rule,
+    holm,
+    testable_classes,
+)
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
-from voirdire.wording import Name, Text, counted, say, times
+from voirdire.wording import Name, Text, counted, often, say, times
 
 ALPHA = 0.05
 SHOWN = 4
@@ -39,12 +46,12 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     }
     cells: list[tuple[Scene, Reading]] = []
     for scene in evidence.slices:
-        rule = Rule(scene, evidence.estimates)
+        inside = Rule(scene, evidence.estimates)
         cells += [
             (scene, reading)
             for grader in scene.panel
             for class_ in classes
-            if (reading := rule.read(grader, class_)) is not None and reading.verdict != "none"
+            if (reading := inside.read(grader, class_)) is not None and reading.verdict != "none"
         ]
     adjusted = holm([reading.p for _, reading in cells])
     tested = len(cells)
@@ -58,7 +65,8 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     told = _without_mirrors(told, whole)
     for (grader, class_), found in told.items():
         asked = [c for c in found if not c.scene.exploratory]
-        yield _finding(whole, grader, class_, asked or found, tested)
+        pooled = {c.other: c for c in rule.comparisons(grader, class_)}
+        yield _finding(whole, grader, class_, asked or found, tested, pooled)
     if not told and cells:
         yield Finding(
             code="hidden_in_pool",
@@ -118,7 +126,14 @@ def _ratio(cell: _Cell) -> float:
     return deciding.own / deciding.others
 
 
-def _finding(whole: Scene, grader: str, class_: str, cells: list[_Cell], tested: int) -> Finding:
+def _finding(
+    whole: Scene,
+    grader: str,
+    class_: str,
+    cells: list[_Cell],
+    tested: int,
+    pooled: Mapping[str, Comparison],
+) -> Finding:
     cells = sorted(cells, key=_ratio)
     exploratory = cells[0].scene.exploratory
     counts_only = whole.counts is not None
@@ -152,10 +167,12 @@ def _finding(whole: Scene, grader: str, class_: str, cells: list[_Cell], tested:
     if first is not None and all(c.reading.verdict == "two" for c in cells):
         # Between two graders nobody is the one that is off.
         sentence = say(
-            "Pooled, {grader} and {other} give {class_} about alike; inside {parts} {grader} gives it far "
-            "less often: {where}.",
+            "Pooled, {grader} gives {class_} {own} and {other} {others}; inside {parts} the two are "
+            "further apart: {where}.",
             grader=Name(grader),
             other=Name(first.other),
+            own=often(pooled[first.other].own),
+            others=often(pooled[first.other].others),
             class_=Name(class_),
             parts=parts,
             where=tuple(where),

@@ -8,7 +8,7 @@ from voirdire.checks.base import Check, Evidence
 from voirdire.checks.class_collapse import ratio_text
 from voirdire.corroboration import MOST_GRADERS, Rule
 from voirdire.finding import Finding, State, Strength
-from voirdire.wording import Name, counted, points, say
+from voirdire.wording import Name, often, points, say
 
 SHIFT = 0.10
 
@@ -53,14 +53,14 @@ def _ends(evidence: Evidence) -> Iterable[Finding]:
                 other=deciding.other,
                 class_=class_,
                 sentence=say(
-                    "{grader} hardly uses the {end} end of the scale: {class_} {own} times where "
-                    "{other} gives it {others} times (ratio {ratio}).{tail}",
+                    "{grader} hardly uses the {end} end of the scale: it gives {class_} {own}, where {other} "
+                    "gives it {others} (ratio {ratio}).{tail}",
                     grader=Name(grader),
                     end="lower" if class_ == scene.scale[0] else "upper",
                     class_=Name(class_),
-                    own=counted(deciding.own),
+                    own=often(deciding.own),
                     other=Name(deciding.other),
-                    others=counted(deciding.others),
+                    others=often(deciding.others),
                     ratio=ratio_text(deciding.ratio),
                     tail=tail,
                 ),
