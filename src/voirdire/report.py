@@ -187,6 +187,31 @@ def _slices(scene: Scene, slices: Sequence[Scene], estimates: Estimates) -> list
                 rows=tuple(rows),
             )
         )
+    for standard in scene.standards:
+        others = [g for g in names if g not in (standard, scene.gold)]
+        rows = [
+            (
+                cell(Name(one.slice)),
+                *(
+                    cell(estimates.get("agreement", grader=g, other=standard, slice=one.slice))
+                    for g in others
+                ),
+            )
+            for one in slices
+        ]
+        if scene.grid is not None and others:
+            word = "gold" if standard == scene.gold else "the reference"
+            blocks.append(
+                Table(
+                    title=f"Agreement with {word} in each part",
+                    columns=(
+                        Column(title="part", kind=Kind.NAME),
+                        *(Column(title=Name(g), kind=Kind.SHARE) for g in others),
+                    ),
+                    rows=tuple(rows),
+                    note=say("With {standard}.", standard=Name(standard)),
+                )
+            )
     rows = []
     for one in slices:
         for grader in names:
