@@ -311,12 +311,14 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
-def measured(case: str, runs: int = RUNS) -> tuple[float, float]:
-    """The fewest CPU seconds of some runs, and the peak memory in MB."""
+def measured(
+    case: str, runs: int = RUNS, *, module: str = "benchmarks.speed"
+) -> tuple[float, float]:
+    """The fewest CPU seconds of some runs of a case, and the peak memory in MB."""
     found = []
     for _ in range(runs):
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.speed", "--case", case],
+            [sys.executable, "-m", module, "--case", case],
             env=environment(),
             capture_output=True,
             text=True,
@@ -451,7 +453,7 @@ def _with(figures: tuple[float, float], target: str = "") -> tuple[float, str, f
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--case", choices=CASES, help="run one case in this process (JSON)")
     parser.add_argument("--quick", action="store_true", help="without the large tables")
     chosen = parser.parse_args(arguments)

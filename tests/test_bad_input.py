@@ -124,9 +124,9 @@ def test_a_pattern_without_a_match_is_named(tmp_path: Path) -> None:
     assert "*.jsonl: no file has such a name" in refused(3, "*.jsonl", cwd=tmp_path)
 
 
-def test_a_folder_is_no_input_and_the_message_says_what_to_name(tmp_path: Path) -> None:
+def test_a_folder_without_files_is_named(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    assert "runs/*.csv" in refused(3, "runs", cwd=tmp_path)
+    assert "runs: there is no file in this folder" in refused(3, "runs", cwd=tmp_path)
 
 
 @pytest.mark.skipif(
@@ -204,15 +204,30 @@ def test_a_frequency_weight_of_a_half_is_refused(tmp_path: Path) -> None:
     assert "whole numbers" in message
 
 
-def test_weights_that_are_all_zero_say_nothing_and_do_not_fail(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["design", "frequency"])
+def test_weights_that_are_all_zero_are_refused(kind: str, tmp_path: Path) -> None:
     rows = "".join(f"{i},{g},{'ab'[i % 2]},0\n" for i in range(30) for g in "gh")
     table(tmp_path / "a.csv", "response,grader,label,w\n" + rows)
-    words = ("a.csv", "--weight", "w", "--scale", "a,b", "-o", "a.json", "--quiet")
-    assert audit(*words, cwd=tmp_path).returncode == 0
+    words = ("a.csv", "--weight", "w", "--weight-kind", kind)
+    assert "all weights are 0" in refused(3, *words, cwd=tmp_path)
+
+
+def test_a_grader_whose_weights_are_all_zero_is_said_to_be_so(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{g},{'ab'[i % 2]},{int(g == 'h')}\n" for g in "gh" for i in range(9))
+    table(tmp_path / "a.csv", "n,grader,label,w\n" + rows)
+    words = ("--response", "grader+n", "--grader", "grader", "--weight", "w", "--scale", "a,b")
+    assert audit("a.csv", *words, "-o", "a.json", "--quiet", cwd=tmp_path).returncode == 0
     results = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["results"]
-    rates = [r for r in results if r["statistic"] == "rate"]
-    assert rates
-    assert all(r["value"] is None and r["reason"] for r in rates)
+    reasons = {r["reason"] for r in results if r["statistic"] == "rate" and r["grader"] == "g"}
+    assert reasons == {"all weights are zero"}
+
+
+@pytest.mark.parametrize("weight", ["1e308", "1e-308", "1e13"])
+def test_weights_whose_squares_no_number_holds_are_refused(weight: str, tmp_path: Path) -> None:
+    table(tmp_path / "a.csv", f"response,grader,label,w\n1,g,a,{weight}\n2,g,b,1\n")
+    message = refused(3, "a.csv", "--weight", "w", cwd=tmp_path)
+    assert f'weight "{weight}" is not usable' in message
+    assert "from 1e-12 to 1e+12" in message
 
 
 # Very long cells and very many graders

@@ -17,7 +17,9 @@ from tests.conftest import ROOT, Run, run_python
 from voirdire import __version__, cli
 from voirdire.cli import demo
 from voirdire.cli.flags import AUDITING, READING, Flag, Form
+from voirdire.formats.base import Format
 from voirdire.options import Options
+from voirdire.plugins import load
 
 COMMANDS = ("audit", "look", "convert", "demo", "statistics")
 COUNTS = shlex.split(
@@ -58,6 +60,15 @@ def test_every_option_has_a_flag_in_the_help_of_audit(voirdire: Run) -> None:
     assert fields == {flag.name for flag in (*READING, *AUDITING)}
     assert {"--" + name.replace("_", "-") for name in fields} <= shown
     assert {"--output", "--quiet", "--schema"} <= shown
+
+
+@pytest.mark.parametrize("command", ["audit", "reproduce"])
+def test_the_help_names_one_suffix_of_each_format_and_no_other(command: str, voirdire: Run) -> None:
+    shown = re.sub(r"\W*\n\W*", " ", voirdire(command, "--help").stdout)
+    named = re.findall(r"\.[a-z]+", shown[shown.index("the suffix picks") :].split("Repeatable")[0])
+    formats = load("formats", Format)
+    assert len(named) == len(set(named)) == len(formats)
+    assert all(set(named) & set(f.suffixes) for f in formats)
 
 
 @pytest.mark.parametrize("flag", [*READING, *AUDITING], ids=lambda f: f.name)

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 import voirdire as vd
-from voirdire.auditing import reader_of
 from voirdire.errors import InputError, UsageError
+from voirdire.inputs import reader_of
 from voirdire.options import Options
 from voirdire.readers.judge_bench import READER, sniff
 from voirdire.source import Source

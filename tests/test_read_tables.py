@@ -544,12 +544,37 @@ def test_a_tag_with_the_name_of_something_else_is_renamed():
     assert rows.frame["label"].to_list() == ["a", "b"]
 
 
-def test_canonical_names_mean_themselves_beside_response_grader_and_label():
-    rows = rows_of("response,grader,label,weight,stratum\n1,g,yes,2,s\n")
-    assert rows.frame.columns == ["response", "grader", "label", "weight", "stratum"]
-    assert "weight" in notices(rows)
-    rows = rows_of("id,label,weight\n1,yes,2\n")
-    assert "weight (column)" in rows.frame.columns
+def test_response_grader_and_label_are_taken_before_other_recognised_names():
+    rows = rows_of("response,id,grader,judge,label,score,cluster\n1,x,g,y,yes,2,c\n")
+    assert rows.frame.row(0, named=True).items() >= {
+        "response": "1", "grader": "g", "label": "yes", "cluster": "c", "score": "2",
+    }.items()  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["weight", "stratum", "phrasing"])
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("response,grader,label,{}\n1,g,1,2\n", {}),
+        ("id,label,{}\n1,1,2\n", {}),
+        ("id,g,h,{}\n1,1,1,2\n", {"graders": "g,h"}),
+    ],
+)
+def test_what_changes_results_is_taken_from_a_foreign_table_only_where_it_is_named(
+    text, options, column
+):
+    rows = rows_of(text.format(column), **options)
+    assert column not in rows.frame.columns
+    assert f"{column} (column)" in rows.frame.columns
+    assert f"--{column} {column}" in notices(rows)
+    named = rows_of(text.format(column), **options, **{column: column})
+    assert set(named.frame[column]) == {"2"}
+    assert column not in notices(named)
+
+
+def test_a_table_that_was_converted_keeps_what_changes_results():
+    rows = rows_of(",".join(CANONICAL) + "\n1,g,yes,label,,c,1,p,2.0,s\n")
+    assert rows.frame.select("weight", "stratum", "phrasing").row(0) == ("2.0", "s", "p")
 
 
 def test_an_outcome_column_is_known_by_its_values():
@@ -771,10 +796,15 @@ def test_a_long_table_without_a_known_response_asks_for_it():
     assert "--layout long --label label --response name" in message
 
 
-@pytest.mark.parametrize("options", [{"layout": "checklist"}, {"line": "line"}, {"layout": "auto"}])
-def test_a_checklist_is_recognised_and_left_to_a_later_version(options):
-    text = "id,line,g_e1,g_e2,h_e1,h_e2\n1,1,0,1,1,1\n"
-    assert "read by a later version" in refused(text, **options)
+@pytest.mark.parametrize("options", [{"layout": "checklist"}, {"layout": "auto"}])
+def test_a_checklist_is_recognised(options):
+    rows = rows_of("id,g_e1,g_e2,h_e1,h_e2\n1,0,1,1,1\n", **options)
+    assert (rows.layout, rows.kind, rows.order) == ("checklist", "checklist", ("g", "h"))
+
+
+def test_a_line_that_is_named_makes_a_table_a_long_checklist():
+    message = refused("id,line,g_e1,g_e2\n1,1,0,1\n", error=UsageError, line="line")
+    assert "no column is known to be the label" in message
 
 
 def test_checklist_columns_can_be_read_as_graders_if_they_are_named():

@@ -402,9 +402,16 @@ def test_an_audit_gives_kish_n_with_design_weights_and_not_with_frequencies() ->
 
 
 def test_kish_n_of_weights_that_are_all_zero_is_undefined_with_a_reason() -> None:
-    frame = pl.DataFrame({"response": list("abc"), "label": ["no", "yes", "no"], "weight": 0.0})
+    frame = pl.DataFrame(
+        {
+            "response": list("abc"),
+            "grader": ["g", "g", "h"],
+            "label": ["no", "yes", "no"],
+            "weight": [0, 0, 1],
+        }
+    )
     audit = vd.audit(vd.read(frame, weight="weight", scale="no,yes", layout="long"))
-    row = one(audit, "kish_n")
+    row = one(audit, "kish_n", grader="g")
     assert row["value"] is None
     assert row["reason"] == "all weights are zero"
 

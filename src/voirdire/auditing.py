@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import glob
-import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from functools import cached_property
@@ -15,6 +13,7 @@ import numpy as np
 
 import voirdire
 from voirdire import plugins, report
+from voirdire.bank import Bank, bank
 from voirdire.checks.base import Check, Evidence
 from voirdire.document import Document
 from voirdire.errors import InputError, UsageError
@@ -23,13 +22,13 @@ from voirdire.finding import Finding, State, worst_first
 from voirdire.formats.base import Format
 from voirdire.grid import LABEL, Grid, grid
 from voirdire.inference import Settings, estimates
+from voirdire.inputs import rows_of, sources
 from voirdire.labels import ALL_OUTCOMES, Labels, Tag, assemble, gold_name, write_whole
 from voirdire.options import Options
-from voirdire.readers.base import Reader
-from voirdire.rows import Rows
+from voirdire.orders import vote_tags
 from voirdire.scene import Counts, Estimates, Rate, Scene
-from voirdire.source import Source
 from voirdire.stats.base import Family
+from voirdire.wording import listed, plain, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,93 +40,11 @@ EXPLORED_VALUES = range(2, 21)  # distinct values of a tag that is looked at una
 # --- reading ------------------------------------------------------------------------------------
 
 
-def sources(inputs: Sequence[Any]) -> list[Source]:
-    """Sources from file names (globs too), ``-`` for standard input, and frames.
-
-    Raises :class:`InputError` for a file that is missing and for a folder.
-    """
-    if not inputs:
-        raise UsageError("Name at least one input, or - for standard input.")
-    found: list[Source] = []
-    for given in inputs:
-        if isinstance(given, Source):
-            found.append(given)
-        elif isinstance(given, str) and given == "-":
-            content = sys.stdin.buffer.read()
-            if not content:
-                raise InputError("standard input: it is empty.")
-            found.append(Source(name="standard input", content=content))
-        elif isinstance(given, str | Path):
-            found.extend(_files(str(given)))
-        else:
-            found.append(Source.of_frame(given, name=f"frame {len(found) + 1}"))
-    return found
-
-
-def _files(given: str) -> list[Source]:
-    path = Path(given)
-    if not path.exists() and any(c in given for c in "*?["):
-        paths = [Path(p) for p in sorted(glob.glob(given, recursive=True))]
-        if not paths:
-            raise InputError(f"{given}: no file has such a name.")
-    else:
-        paths = [path]
-    for one in paths:
-        if not one.exists():
-            raise InputError(f"{one}: there is no such file.")
-        if one.is_dir():
-            raise InputError(
-                f"{one}: this is a folder. Name the files in it, for example '{one}/*.csv'."
-            )
-        if not one.is_file():
-            continue
-        if one.stat().st_size == 0:
-            raise InputError(f"{one}: the file is empty.")
-    return [Source(name=p.name, path=p) for p in paths]
-
-
-def reader_of(source: Source) -> Reader:
-    """The one reader that claims a source; a sure claim goes before one that is not."""
-    claims = [
-        (claim, reader)
-        for reader in plugins.load("readers", Reader)
-        if (claim := reader.sniff(source)) is not None
-    ]
-    sure = [c for c in claims if c[0].sure] or claims
-    if not sure:
-        known = ", ".join(r.title for r in plugins.load("readers", Reader))
-        raise InputError(
-            f"{source.name}: this is nothing that voirdire reads ({known}). If it is text in "
-            "another encoding, name it with --encoding."
-        )
-    if len(sure) > 1:
-        raise UsageError(
-            f"{source.name}: {' and '.join(r.title for _, r in sure)} both read this. "
-            "Rename the file so that one of them applies."
-        )
-    return sure[0][1]
-
-
-def read(*inputs: Any, options: Options) -> Labels:
-    """Read and join all inputs; see :func:`voirdire.read`."""
-    return assemble(rows_of(sources(inputs), options), options)
-
-
-def rows_of(found: Sequence[Source], options: Options) -> list[Rows]:
-    """The rows of every source. One of several may lack a column that another has, but not all."""
-    if len(found) > 1:
-        found = [replaced(s, alone=False) for s in found]
-    rows = [reader_of(s).read(s, options) for s in found]
-    for absent in rows[0].absent:
-        if all(absent in r.absent for r in rows):
-            raise UsageError(f"{absent} is in none of the {len(rows)} inputs.")
-    seen = {g for r in rows for g in r.seen}
-    lacking = [g for g in options.graders if seen and g not in seen]
-    if lacking:
-        raise UsageError(
-            f"--graders: there is no grader {lacking[0]!r}. Graders: {', '.join(sorted(seen))}."
-        )
-    return rows
+def read(
+    *inputs: Any, options: Options, progress: Callable[[int, int], None] | None = None
+) -> Labels:
+    """Read and join all inputs; see :func:`voirdire.read`. ``progress`` hears of each file read."""
+    return assemble(rows_of(sources(inputs), options, progress=progress), options)
 
 
 # --- auditing -----------------------------------------------------------------------------------
@@ -178,15 +95,17 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
     if options is not None and options is not labels.options:
         labels = labels.with_facts(options)
     options = labels.options
+    _refuse_no_judge(labels)
     scene, slices = scenes(labels)
     settings = replaced(Settings.of(options), sampled=_sampled(labels, scene.grid))
-    families = sorted(plugins.load("stats", Family), key=lambda f: (f.order, f.name))
+    families = [f for f in _families() if labels.kind in f.kinds]
     made: list[Estimate] = []
     for one in (scene, *slices):
         for family in families:
             if family.explores or not one.exploratory:
                 made += _estimates(family, one, settings)
-    checks = sorted(plugins.load("checks", Check), key=lambda c: (c.rank, c.name))
+    checks = [c for c in plugins.load("checks", Check) if labels.kind in c.kinds]
+    checks.sort(key=lambda c: (c.rank, c.name))
     evidence = Evidence(
         whole=scene,
         slices=tuple(slices),
@@ -221,6 +140,35 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
         voirdire.__version__,
     )
     return Audit(labels=labels, estimates=listed, findings=ordered, document=document)
+
+
+def _refuse_no_judge(labels: Labels) -> None:
+    """Raise where a checklist holds gold alone and nobody said that gold is what to audit."""
+    gold = gold_name(labels.grader_names, labels.options)
+    if labels.kind != "checklist" or set(labels.grader_names) != {gold}:
+        return
+    if gold in labels.options.graders:
+        return
+    known = {"raw", "file", "outcome_reason"}
+    if labels.checklist is not None:
+        known |= {labels.checklist.question, labels.options.response}
+    ids = [labels.frame[c].cast(str) for c in ("response", "cluster")]
+    others = [
+        t.name
+        for t in labels.tags
+        if t.name not in known and not any(labels.frame[t.name].equals(i) for i in ids)
+    ]
+    unread = plain(listed((printable(t) for t in others), most=20))
+    raise InputError(
+        f"{', '.join(printable(i.name) for i in labels.inputs)}: {printable(gold)} is gold, and there "
+        "is no judge beside it to audit. Name the columns of the judge with --graders NAME"
+        + (f" (not read as verdicts: {unread})" if others else "")
+        + ", or name its file too. To describe the verdicts of gold alone, say --gold none."
+    )
+
+
+def _families() -> list[Family]:
+    return sorted(plugins.load("stats", Family), key=lambda f: (f.order, f.name))
 
 
 def _estimates(family: Family, scene: Scene, settings: Settings) -> list[Estimate]:
@@ -308,6 +256,8 @@ def rates_of(labels: Labels, options: Options) -> tuple[Rate, ...]:
     def rate(name: str, members: Iterable[str]) -> Rate:
         return Rate(name=name, members=np.isin(known, list(members)))
 
+    if labels.kind == "checklist":
+        return ()
     if options.rate:
         return tuple(rate(name, members) for name, members in options.rate)
     if not labels.ordered:
@@ -315,8 +265,11 @@ def rates_of(labels: Labels, options: Options) -> tuple[Rate, ...]:
     top, bottom = labels.scale[-1], labels.scale[0]
     rates = [rate(top, [top])]
     if len(labels.scale) > 2:
+        name = f"non_{bottom}"
+        if name == top:  # two rates must not share a name
+            name = f"all_but_{bottom}"
         outside = {bottom, *options.refusal_like}
-        rates.append(rate(f"non_{bottom}", [c for c in classes if c not in outside]))
+        rates.append(rate(name, [c for c in classes if c not in outside]))
     return tuple(rates)
 
 
@@ -324,21 +277,36 @@ def scenes(labels: Labels) -> tuple[Scene, list[Scene]]:
     """The whole, and its slices: those asked for with ``--by``, then exploratory ones."""
     options = labels.options
     gold = gold_name(labels.grader_names, options)
-    asked = [_crossed(labels, by) for by in options.by]
+    asked: list[list[str]] = []
+    for by in options.by:
+        tags = _crossed(labels, by)
+        if all(set(tags) != set(earlier) for earlier in asked):  # a+b and b+a are the same slices
+            asked.append(tags)
     explored = _explored(labels, [t for by in asked for t in by])
     held = _swung(labels)
     everything: Grid | None = None
     counts: Counts | None = None
-    if labels.kind == "labels":
-        tags = [*dict.fromkeys([*(t for by in asked for t in by), *explored, *held])]
-        everything = grid(labels, tags=tags)
+    verdicts: Bank | None = None
+    if labels.kind == "checklist":
+        verdicts = bank(labels, tags=[*dict.fromkeys(t for by in asked for t in by)])
+        _check_cuts(verdicts, options)
+    elif labels.kind == "labels":
+        named = [*(t for by in asked for t in by), *explored, *held, *vote_tags(labels)]
+        everything = grid(labels, tags=[*dict.fromkeys(named)])
         _check_dropped(everything, options)
     else:
         counts = _counts(labels, labels.frame)
+    graders = labels.graders
+    if verdicts is not None and gold and len(graders) > 1 and not (verdicts.of(gold) >= 0).any():
+        # Gold without one verdict is no gold: nothing is to be compared with it (see the check
+        # coefficient_reading, which says so).
+        graders = tuple(g for g in graders if g.name != gold)
+        verdicts, gold = verdicts.only([g.name for g in graders]), ""
     whole = Scene(
         grid=everything,
         counts=counts,
-        graders=labels.graders,
+        bank=verdicts,
+        graders=graders,
         classes=labels.classes,
         scale=labels.scale,
         ordered=labels.ordered,
@@ -348,32 +316,63 @@ def scenes(labels: Labels) -> tuple[Scene, list[Scene]]:
         options=options,
         mixes={} if everything is None else {t: _mix(everything, t) for t in options.standardise},
     )
-    slices: list[Scene] = []
+    slices: dict[str, Scene] = {}
     for tags in asked:
-        slices += _sliced(labels, whole, tags, exploratory=False)
+        for one in _sliced(labels, whole, tags, exploratory=False):
+            _refuse_namesake(one, slices.get(one.slice))
+            slices[one.slice] = one
     if len(whole.panel) <= 20 or gold:
         for tag in explored:
-            slices += _sliced(labels, whole, [tag], exploratory=True)
-    return whole, slices
+            for one in _sliced(labels, whole, [tag], exploratory=True):
+                slices.setdefault(one.slice, one)
+    return whole, list(slices.values())
+
+
+def _refuse_namesake(one: Scene, other: Scene | None) -> None:
+    """Raise :class:`UsageError` where a comma or ``=`` in a name or value makes two slices one."""
+    if other is None:
+        return
+    apart = next(
+        pair for pair in zip(one.sliced_by, other.sliced_by, strict=False) if pair[0] != pair[1]
+    )
+    tag, value = max(apart, key=lambda p: "," in p[1] or "=" in p[1])
+    raise UsageError(
+        f"Two slices would both be called {one.slice!r}, as a tag or a value has a comma or an equals "
+        f"sign in it. Write the value otherwise: --recode '{tag}:{value}=NEW'"
+    )
 
 
 def _crossed(labels: Labels, by: str) -> list[str]:
     """The tags that one ``--by`` names; a tag whose own name has a plus sign goes first."""
     names = [t.name for t in labels.tags]
-    if by in names:
+    if by in names and not _is_label(labels, by):
         return [by]
     parts = by.split("+")
     for part in parts:
-        if part.startswith("label:") and part.removeprefix("label:") in labels.grader_names:
+        if _is_label(labels, part):
             if labels.kind == "counts":
                 raise UsageError(f"--by {part}: a table of counts has no labels of responses.")
+            if labels.kind == "checklist":
+                raise UsageError(f"--by {part}: a checklist has verdicts by line, not one label.")
             continue
         if part not in names:
             raise UsageError(
                 f"--by {by}: there is no tag {part!r}. Tags: {', '.join(names) or 'none'}; "
                 "or label:GRADER."
             )
-    return parts
+    return list(dict.fromkeys(parts))
+
+
+def _is_label(labels: Labels, name: str) -> bool:
+    """Whether ``label:GRADER`` names a grader's label; :class:`UsageError` where a tag has the name too."""
+    grader = name.removeprefix("label:")
+    if grader == name or grader not in labels.grader_names:
+        return False
+    if name in {t.name for t in labels.tags}:
+        raise UsageError(
+            f"{name!r} is a column and also means the label of the grader {grader}. Rename the column."
+        )
+    return True
 
 
 def _swung(labels: Labels) -> list[str]:
@@ -385,13 +384,25 @@ def _swung(labels: Labels) -> list[str]:
     for flag, tag, given in asked:
         if labels.kind == "counts":
             raise UsageError(f"{flag} {given}: a table of counts has no responses to take by tag.")
-        is_label = tag.startswith("label:") and tag.removeprefix("label:") in labels.grader_names
-        if tag not in names and not is_label:
+        if labels.kind == "checklist":
+            raise UsageError(
+                f"{flag} {given}: a checklist has no rates of classes. Use --by {tag}."
+            )
+        if not _is_label(labels, tag) and tag not in names:
             raise UsageError(
                 f"{flag} {given}: there is no tag {tag!r}. Tags: {', '.join(names) or 'none'}; "
                 "or label:GRADER."
             )
     return [tag for _, tag, _ in asked]
+
+
+def _check_cuts(verdicts: Bank, options: Options) -> None:
+    longest = int(verdicts.length.max(initial=0))
+    for cut in options.cut:
+        if cut > longest:
+            raise UsageError(
+                f"--cut {cut}: the longest checklist has {longest} lines, so no response could pass."
+            )
 
 
 def _check_dropped(everything: Grid, options: Options) -> None:
@@ -418,7 +429,7 @@ def _mix(everything: Grid, tag: str) -> dict[str, float]:
 
 def _explored(labels: Labels, asked: Sequence[str]) -> list[str]:
     """Tags looked at unasked: text, 2 to 20 values, of the response, and not themselves labels."""
-    if labels.kind == "counts":
+    if labels.kind != "labels":
         return []
     classes = set(labels.classes)
     found = []
@@ -457,7 +468,9 @@ def _sliced(labels: Labels, whole: Scene, tags: Sequence[str], *, exploratory: b
     return [
         replaced(s, exploratory=exploratory)
         for s in made
-        if s.counts is not None or (s.grid is not None and s.grid.responses)
+        if s.counts is not None
+        or (s.grid is not None and s.grid.responses)
+        or (s.bank is not None and s.bank.responses)
     ]
 
 
@@ -469,26 +482,40 @@ def _values(labels: Labels, scene: Scene, tag: str) -> list[str]:
         )
         used = set(np.unique(codes).tolist())
         return [v for i, v in enumerate(values) if i in used]
-    return labels.frame[tag].drop_nulls().unique().sort().to_list()
+    if scene.bank is not None:
+        values, codes = scene.bank.tags[tag]
+        used = set(np.unique(codes).tolist())
+        return [v for i, v in enumerate(values) if i in used]
+    return _rows_of(labels, scene.sliced_by)[tag].drop_nulls().unique().sort().to_list()
+
+
+def _rows_of(labels: Labels, sliced_by: Iterable[tuple[str, str]]) -> pl.DataFrame:
+    """The rows of a slice of a count table."""
+    frame = labels.frame
+    for tag, value in sliced_by:
+        frame = frame.filter(frame[tag] == value)
+    return frame
 
 
 def _slice(labels: Labels, scene: Scene, tag: str, value: str) -> Scene:
     name = f"{tag}={value}"
+    sliced_by = (*scene.sliced_by, (tag, value))
     sliced = None
     counts = None
+    verdicts = None
     if scene.grid is not None:
         sliced = scene.grid.sliced(tag, value)
+    elif scene.bank is not None:
+        verdicts = scene.bank.sliced(tag, value)
     else:
-        frame = labels.frame
-        for one in [*scene.slice.split(","), name] if scene.slice else [name]:
-            column, _, wanted = one.partition("=")
-            frame = frame.filter(frame[column] == wanted)
-        counts = _counts(labels, frame)
+        counts = _counts(labels, _rows_of(labels, sliced_by))
     return replaced(
         scene,
         grid=sliced,
         counts=counts,
+        bank=verdicts,
         slice=f"{scene.slice},{name}" if scene.slice else name,
+        sliced_by=sliced_by,
         memory={},
     )
 
@@ -526,5 +553,5 @@ def _counts(labels: Labels, frame: pl.DataFrame) -> Counts:
 
 def statistics() -> Document:
     """The list of estimands: what each asks, whom it describes, when it cannot be said, its source."""
-    families = sorted(plugins.load("stats", Family), key=lambda f: (f.order, f.name))
+    families = _families()
     return report.statistics(families, plugins.load("checks", Check), voirdire.__version__)

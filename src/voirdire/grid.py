@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from voirdire.errors import UsageError
-from voirdire.labels import ALL_OUTCOMES, Labels, blank, coded
+from voirdire.labels import ALL_OUTCOMES, Labels, blank
 from voirdire.options import MISSING
+from voirdire.questions import coded
 
 Array = np.ndarray[Any, Any]
 
@@ -160,10 +161,10 @@ class Grid:
         times = None
         if self.weights is not None and self.frequency:
             times = self.weights[self.votes.row]
-        return _whole(place, times, graders * outcomes).reshape(graders, outcomes)
+        return whole_counts(place, times, graders * outcomes).reshape(graders, outcomes)
 
 
-def _whole(place: Array, times: Array | None, size: int) -> Array:
+def whole_counts(place: Array, times: Array | None, size: int) -> Array:
     """How often each place occurs, each time counting as often as its frequency weight says."""
     return np.rint(np.bincount(place, weights=times, minlength=size)).astype(np.int64)
 
@@ -176,7 +177,7 @@ def _calls(outcomes: Array, times: Array | None) -> Array:
         column = outcomes[:, g]
         column = np.where(column == NO_MAJORITY, LABEL, column)
         there = column >= 0
-        counts[g] = _whole(
+        counts[g] = whole_counts(
             column[there], None if times is None else times[there], len(ALL_OUTCOMES)
         )
     return counts
@@ -186,10 +187,44 @@ def _wide(codes: Array) -> Array:
     return codes.astype(np.int64)
 
 
-def _dense(column: pl.Series) -> tuple[list[str], Array]:
+def codes_of(column: pl.Series) -> tuple[list[str], Array]:
     """Distinct texts in sorted order and the code of each row (−1 for null)."""
     values, codes = coded(column)
     return values.to_list(), codes.cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """What belongs to a response, ``(responses,)`` each: codes of cluster and stratum, its weight.
+
+    ``first`` is the row where the response stands first.
+    """
+
+    first: Array
+    cluster: Array
+    stratum: Array | None
+    weights: Array | None
+    own_cluster: bool
+
+
+def columns_of(labels: Labels, response: Array) -> Column:
+    """The columns of responses; ``response`` is the response's code of each row."""
+    frame = labels.frame
+    first = np.full(labels.responses, -1, dtype=np.int64)
+    first[response[::-1]] = np.arange(len(response))[::-1]
+    own = not labels.clusters_declared and frame["cluster"].equals(frame["response"])
+    if own:
+        cluster, clusters = np.arange(labels.responses), labels.responses
+    else:
+        values, of_rows = coded(frame["cluster"])
+        cluster, clusters = _wide(of_rows.to_numpy()[first]), len(values)
+    return Column(
+        first=first,
+        cluster=cluster,
+        stratum=None if blank(frame, "stratum") else codes_of(frame["stratum"])[1][first],
+        weights=None if blank(frame, "weight") else frame["weight"].to_numpy()[first],
+        own_cluster=not labels.clusters_declared and clusters == labels.responses,
+    )
 
 
 def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
@@ -218,9 +253,9 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
             of_response[response] = times
         calls = _calls(outcomes.reshape(responses, graders), of_response)
     else:
-        codes, outcomes, order = _one_label(labels, place, label, outcome, responses * graders)
+        codes, outcomes, order = one_label(labels, place, label, outcome, responses * graders)
         size = graders * len(ALL_OUTCOMES)
-        calls = _whole(grader.astype(np.int64) * len(ALL_OUTCOMES) + outcome, times, size)
+        calls = whole_counts(grader.astype(np.int64) * len(ALL_OUTCOMES) + outcome, times, size)
         calls = calls.reshape(graders, len(ALL_OUTCOMES))
         if order is not None:
             votes = Votes(
@@ -229,30 +264,18 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
                 code=_wide(label[order]),
                 outcome=_wide(outcome[order]),
             )
-    first = np.full(responses, -1, dtype=np.int64)
-    first[response[::-1]] = np.arange(len(response))[::-1]
-    own = not labels.clusters_declared and frame["cluster"].equals(frame["response"])
-    if own:
-        cluster, clusters = np.arange(responses), responses
-    else:
-        values, of_rows = coded(frame["cluster"])
-        cluster, clusters = _wide(of_rows.to_numpy()[first]), len(values)
-    stratum = None
-    if not blank(frame, "stratum"):
-        stratum = _dense(frame["stratum"])[1][first]
-    weights = None
-    if not blank(frame, "weight"):
-        weights = frame["weight"].to_numpy()[first]
+    held_by = columns_of(labels, response)
+    first = held_by.first
     held = {}
     of_votes = {}
     per_response = {t.name: t.per_response for t in labels.tags}
     shaped = codes.reshape(responses, graders)
     for tag in tags:
         if tag not in per_response:  # label:GRADER, slices by the label that this grader gives
-            column = names.index(tag.removeprefix("label:"))
-            held[tag] = (list(classes), shaped[:, column].astype(np.int64))
+            grader_place = names.index(tag.removeprefix("label:"))
+            held[tag] = (list(classes), shaped[:, grader_place].astype(np.int64))
             continue
-        texts, tag_codes = _dense(frame[tag])
+        texts, tag_codes = codes_of(frame[tag])
         if per_response[tag]:
             held[tag] = (texts, tag_codes[first])
         else:
@@ -273,10 +296,10 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
         codes=shaped,
         outcomes=outcomes.reshape(responses, graders),
         calls=calls,
-        cluster=cluster,
-        stratum=stratum,
-        weights=weights,
-        own_cluster=not labels.clusters_declared and clusters == responses,
+        cluster=held_by.cluster,
+        stratum=held_by.stratum,
+        weights=held_by.weights,
+        own_cluster=held_by.own_cluster,
         frequency=frequency,
         tags=held,
         steps=tuple((name, at.reshape(responses, graders)) for name, at in steps),
@@ -285,7 +308,7 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     )
 
 
-def _one_label(
+def one_label(
     labels: Labels,
     place: Array,
     label: Array,
@@ -329,7 +352,7 @@ def _stepwise(
     for name in [None, *names] if column.null_count() else names:
         at = (column.is_null() if name is None else (column == name).fill_null(False)).to_numpy()
         rows = np.flatnonzero(at)
-        new, how, _ = _one_label(labels, place[rows], label[rows], outcome[rows], size, rows)
+        new, how, _ = one_label(labels, place[rows], label[rows], outcome[rows], size, rows)
         there = how != NOT_THERE
         codes = np.where(there, new, codes)
         outcomes = np.where(there, how, outcomes)

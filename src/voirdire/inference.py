@@ -24,15 +24,19 @@ from voirdire.stats.base import Given, Part, Statistic
 from voirdire.tally import Tally, summed
 
 Array = np.ndarray[Any, Any]
+Left = tuple[Array, Array, Array]  # totals without a cluster, how many such clusters, their stratum
 
+KEPT_CELLS = 1 << 23  # of the jackknife's totals, up to which they are kept for all statistics
 FEWEST_CLUSTERS = 3  # below this no interval is given
 FEWEST_EVENTS = 5  # clusters with an event (and with none) below which a share is at its edge
 UNDEFINED_SHARE = 0.01  # of replicates or jackknife values, above which there is no interval
 
 NOT_PRINTED = "a count that it needs is not printed"
 FEW_EVENTS = f"a rate in it rests on fewer than {FEWEST_EVENTS} clusters"
+NO_WEIGHT = "all weights are zero"
 WHOLE_POPULATION = "the whole population was labelled: nothing is left to chance"
 ALL_THE_SAME = "all clusters say the same"
+AT_ITS_LEAST = "it is {least:g}, the least it can be, whichever clusters are taken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,16 +70,47 @@ def estimates(
     made: list[Estimate] = []
     for part in parts:
         drawn: list[Array] | None = None
-        if settings.interval == "bootstrap" and with_intervals and _wants_interval(part):
-            drawn = _draw(part.tally, settings)
+        left: list[Left] | None = None
+        if with_intervals and _wants_interval(part):
+            if settings.interval == "bootstrap":
+                drawn = _draw(part.tally, settings)
+            if drawn is None:
+                left = _leave_out(part)
         for statistic, keys in part.asks:
             keyed = [_in_slice(k, slice_) for k in keys]
-            made.extend(_solved(statistic, keyed, part, settings, drawn, with_intervals))
+            if part.undefined:
+                made += [_unsaid(statistic, key, part) for key in keyed]
+                continue
+            made.extend(_solved(statistic, keyed, part, settings, drawn, left, with_intervals))
     return made
 
 
 def _wants_interval(part: Part) -> bool:
-    return part.tally is not None and any(s.estimand.scale is not Scale.NONE for s, _ in part.asks)
+    return (
+        part.tally is not None
+        and not part.no_interval
+        and not part.undefined
+        and any(s.estimand.scale is not Scale.NONE for s, _ in part.asks)
+    )
+
+
+def _unsaid(statistic: Statistic, key: Key, part: Part) -> Estimate:
+    return Estimate(
+        estimand=statistic.estimand,
+        key=key,
+        value=Undefined(part.undefined),
+        clusters=part.tally.count if part.tally is not None else None,
+        listed=statistic.listed,
+    )
+
+
+def _leave_out(part: Part) -> list[Left] | None:
+    """The jackknife's totals, once for all statistics that are solved on them; ``None`` if too many."""
+    tally = part.tally
+    assert tally is not None
+    if len(part.asks) < 2 or tally.rows.size > KEPT_CELLS or tally.count < FEWEST_CLUSTERS:
+        return None
+    return list(left_out(tally))
 
 
 def _draw(tally: Tally | None, settings: Settings) -> list[Array] | None:
@@ -107,6 +142,7 @@ def _solved(
     part: Part,
     settings: Settings,
     drawn: list[Array] | None,
+    left: list[Left] | None,
     with_intervals: bool,
 ) -> list[Estimate]:
     tally, given = part.tally, part.given
@@ -123,12 +159,14 @@ def _solved(
     made_intervals: list[tuple[Interval | None, str]]
     if not with_intervals or statistic.estimand.scale is Scale.NONE:
         made_intervals = [(None, "")] * len(keys)
+    elif part.no_interval:
+        made_intervals = [(None, part.no_interval)] * len(keys)
     elif tally is None:
         with np.errstate(all="ignore"):
             made_intervals = _from_counts(statistic, totals, given, values, n, settings)
     else:
         with np.errstate(all="ignore"):
-            made_intervals = _from_tally(statistic, tally, given, values, settings, drawn)
+            made_intervals = _from_tally(statistic, tally, given, values, settings, drawn, left)
     results = []
     for i, key in enumerate(keys):
         value: float | Undefined = float(values[i])
@@ -137,6 +175,8 @@ def _solved(
             reason = reasons[i] if reasons and reasons[i] else statistic.estimand.undefined_when
             if tally is None and np.isnan(totals).any() and not (reasons and reasons[i]):
                 reason = NOT_PRINTED
+            if tally is not None and size.any() and not totals.any():
+                reason = NO_WEIGHT
             value, interval, why = Undefined(reason), None, ""
         results.append(
             Estimate(
@@ -145,7 +185,11 @@ def _solved(
                 value=value,
                 interval=interval,
                 n=float(n[i]) if math.isfinite(n[i]) else None,
-                clusters=tally.count if tally is not None else None,
+                clusters=tally.count
+                if tally is not None
+                else part.clusters[i]
+                if part.clusters is not None
+                else None,
                 p=float(p[i]) if p is not None and math.isfinite(p[i]) else None,
                 no_interval=why,
                 listed=statistic.listed,
@@ -264,6 +308,7 @@ def _from_tally(
     values: Array,
     settings: Settings,
     drawn: list[Array] | None,
+    left: list[Left] | None,
 ) -> list[tuple[Interval | None, str]]:
     outputs = len(values)
     strata = np.unique(tally.strata)
@@ -277,7 +322,7 @@ def _from_tally(
     if drawn is not None:
         made = _percentiles(statistic, drawn, given, outputs, settings)
     else:
-        made = _jackknife(statistic, tally, given, values, settings, len(strata))
+        made = _jackknife(statistic, tally, given, values, settings, len(strata), left)
     if statistic.events is not None:
         events = _outputs(statistic.events(tally.rows, tally.clusters, given), outputs)
         made = [
@@ -394,6 +439,7 @@ def _jackknife(
     values: Array,
     settings: Settings,
     strata: int,
+    left: list[Left] | None,
 ) -> list[tuple[Interval | None, str]]:
     """Delete-one-cluster jackknife with t, on the estimand's scale or the plain one."""
     outputs = len(values)
@@ -403,7 +449,7 @@ def _jackknife(
     outside = np.zeros(outputs)  # clusters without which it leaves the scale
     variance = np.zeros((2, outputs))
     sums: dict[int, list[Array]] = {}
-    for totals, clusters, of in left_out(tally):
+    for totals, clusters, of in left_out(tally) if left is None else left:
         weight = clusters.astype(np.float64)
         solved = statistic.solve(totals, given).reshape(len(weight), -1)
         finite = np.isfinite(solved)
@@ -441,7 +487,7 @@ def _jackknife(
         half = t * math.sqrt(variance[s, i])
         if not half > 0:
             whole = bool(shares) and all(f >= 1 for f in shares.values())
-            made.append((None, WHOLE_POPULATION if whole else ALL_THE_SAME))
+            made.append((None, WHOLE_POPULATION if whole else _flat(statistic, values[i])))
             continue
         centre = float(centres[s][i])
         low, high = (
@@ -449,11 +495,18 @@ def _jackknife(
             intervals.back(centre + half, scales[s]),
         )
         bounds = statistic.estimand
-        if scales[s] is Scale.PLAIN:
-            low = low if bounds.low is None else max(low, bounds.low)
-            high = high if bounds.high is None else min(high, bounds.high)
+        low = low if bounds.low is None else max(low, bounds.low)
+        high = high if bounds.high is None else min(high, bounds.high)
         made.append((Interval(low=low, high=high, level=settings.level, method="jackknife_t"), ""))
     return made
+
+
+def _flat(statistic: Statistic, value: float) -> str:
+    """Why an interval has no width. A value that is cut off below may stay while clusters differ."""
+    least = statistic.estimand.low
+    if statistic.share is None and least is not None and value == least:
+        return AT_ITS_LEAST.format(least=least)
+    return ALL_THE_SAME
 
 
 def _percentiles(
@@ -478,7 +531,7 @@ def _percentiles(
             else intervals.percentile(finite, settings.level)
         )
         if not high - low > 1e-12 * max(1.0, abs(low)):  # no width, up to rounding
-            made.append((None, ALL_THE_SAME))
+            made.append((None, _flat(statistic, low)))
             continue
         made.append(
             (

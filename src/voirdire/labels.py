@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from functools import cached_property
@@ -22,23 +22,31 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from voirdire.checklist import NO, SCALE, YES, Checklist
 from voirdire.document import Input
 from voirdire.errors import InputError, UsageError
 from voirdire.options import MISSING, OUTCOMES, Options
-from voirdire.rows import CANONICAL, Rows
+from voirdire.questions import LINE, asked, coded, heads, natural, unparsed
+from voirdire.rows import BLANK, CANONICAL, LENGTH, SHOWN, Rows
+from voirdire.rows import CODE as _CODE
+from voirdire.rows import PART as _PART
+from voirdire.rows import ROW as _ROW
+from voirdire.rows import raise_problems as _raise_problems
+from voirdire.rows import short as _short
+from voirdire.rows import where as _where
 from voirdire.wording import Name, Text, listed, plain, plural, printable, say
 
 Array = np.ndarray[Any, Any]
 
 ALL_OUTCOMES = (*OUTCOMES, MISSING)
-SHOWN = 20
+LARGEST_WEIGHT = 1e12
 # Columns of our own while labels are assembled: no column of a user has a zero byte in its name.
-_PART, _ROW, _CLASS, _OUTCOME = "\0part", "\0row", "\0class", "\0outcome"
+_CLASS, _OUTCOME = "\0class", "\0outcome"
 _TWICE, _KINDS = "\0twice", "\0kinds"
-_CODE = "\0code"  # of the response, so that millions of ids are compared as integers
 READING_ONLY = (
     *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
     *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
+    "line_prefix",
     *(
         "missing",
         "map",
@@ -53,6 +61,7 @@ READING_ONLY = (
 )
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEANS = {"true": "1", "false": "0"}
+_VERDICTS = {**_BOOLEANS, "yes": YES, "no": NO}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +108,8 @@ class Labels:
     ``frame`` has the canonical columns and the tags. ``kind`` is ``"labels"``, or ``"counts"``
     where only a table of counts is known: then ``response`` is empty, ``weight`` is the count of a
     class (null: not printed) and a row without label and with outcome ``label`` is a grader's total.
+    In a ``"checklist"`` every row is a verdict on a ``line`` of :attr:`checklist`, of the classes
+    ``0`` (no) and ``1`` (yes).
     """
 
     frame: pl.DataFrame
@@ -113,6 +124,7 @@ class Labels:
     notices: tuple[Text, ...] = ()
     inputs: tuple[Input, ...] = ()
     layouts: tuple[str, ...] = ()
+    checklist: Checklist | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -129,7 +141,7 @@ class Labels:
 
     @cached_property
     def responses(self) -> int:
-        if self.kind != "labels" or self.frame.is_empty():
+        if self.kind == "counts" or self.frame.is_empty():
             return 0
         return int(self.response_codes.max()) + 1
 
@@ -159,7 +171,9 @@ class Labels:
                     f"{name} is settled when labels are read: give it to voirdire.read() instead."
                 )
         graders = _graders(self.grader_names, options, {}, self.graders)
-        _check_named(self.grader_names, options)
+        _check_named(self.grader_names, options, self.kind)
+        if self.kind == "checklist":
+            _refuse_of_classes(options)
         _check_ranges(self.frame, graders)
         _check_classes(self.classes, options)
         changed = replaced(self, graders=graders, options=options)
@@ -182,6 +196,7 @@ class Labels:
                 "gold": gold_name(self.grader_names, self.options),
                 "reference": self.options.reference,
                 "step": self.options.step,
+                "checklist": None if self.checklist is None else self.checklist.record(),
                 "graders": [
                     {
                         "name": g.name,
@@ -252,7 +267,7 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     kinds = {p.kind for p in parts}
     if len(kinds) > 1:
         raise InputError(
-            "Count tables and label tables cannot be put together: "
+            "Tables of labels, of counts and checklists cannot be put together: "
             + ", ".join(f"{p.name} ({p.kind})" for p in parts)
             + ". Audit them one by one."
         )
@@ -270,13 +285,24 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     for flag, column in (("--step", options.step), ("--population", options.population)):
         if column and column not in frame.columns:
             raise UsageError(f"{flag}: there is no column {column!r}.")
-    frame, scale, off_scale = _classified(frame, parts, options, notices)
-    if kind == "labels":
+    checklist: Checklist | None = None
+    if kind == "checklist":
+        _refuse_of_classes(options)
+        notices += _idle_on_checklists(options)
+        frame = frame.with_columns(
+            (pl.col("label").is_null() & pl.col("outcome").is_null()).alias(BLANK)
+        )
+        frame, scale, off_scale = _verdicts(frame, parts, options, notices)
+    else:
+        frame, scale, off_scale = _classified(frame, parts, options, notices)
+    if kind != "counts":
         _refuse_nameless(frame, parts)
     names = _grader_names(frame, parts, options)
     frame = frame.with_columns(pl.col("grader").cast(pl.Enum(names)))
-    if kind == "labels":
+    if kind != "counts":
         frame = frame.with_columns(coded(frame["response"])[1].alias(_CODE))
+        if kind == "checklist":
+            frame, checklist = asked(frame, parts, notices)
         frame = _weighed(frame, parts, options)
         frame = _without_duplicates(frame, parts, options.step, notices)
         if options.step:
@@ -291,14 +317,21 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
         frame, clusters_declared = _clustered(frame, parts, notices)
     else:
         clusters_declared = False
+    if kind == "checklist":
+        # What the truth or a person left blank, nobody was asked: it is no reply that went unread.
+        people = {gold_name(names, options), *options.people}
+        frame = unparsed(frame, [n for n in names if n not in people])
     tags = _tags(frame, kind)
-    if kind == "labels":
+    if kind != "counts":
         frame = _filled_tags(frame, tags)
     facts: dict[str, Mapping[str, Any]] = {}
     for part in parts:
         facts.update(part.facts)
     graders = _graders(names, options, facts, _carried_graders(parts))
-    _check_named(names, options)
+    _check_named(names, options, kind)
+    notices += _unused_facts(frame, names, tags, options)
+    if kind == "counts":
+        notices += _unused_options(options)
     _check_ranges(frame, graders)
     classes = (*scale, *off_scale)
     _check_classes(classes, options)
@@ -311,27 +344,27 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
         frame=frame.select(*CANONICAL, *(t.name for t in tags)),
         scale=scale,
         off_scale=off_scale,
-        ordered=bool(options.scale),
+        ordered=bool(options.scale) or kind == "checklist",
         graders=graders,
         options=options,
         kind=kind,
+        checklist=checklist,
         clusters_declared=clusters_declared,
         tags=tags,
         notices=tuple(notices),
-        inputs=tuple(Input(name=p.name, sha256=p.sha256, rows=len(p.frame)) for p in parts),
+        inputs=tuple(
+            Input(
+                name=p.name,
+                sha256=p.sha256,
+                rows=len(p.frame) if p.height is None else p.height,
+            )
+            for p in parts
+        ),
         layouts=tuple(p.layout for p in parts),
     )
-    if kind == "labels":
+    if kind != "counts":
         labels.__dict__["response_codes"] = frame[_CODE].to_numpy()  # known already: not found anew
     return labels
-
-
-def coded(column: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Distinct texts in sorted order, and the place of each row's text among them (uint32, or null)."""
-    values = column.drop_nulls().unique().sort()
-    if values.is_empty():
-        return values, pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(column))
-    return values, column.cast(pl.Enum(values)).to_physical().cast(pl.UInt32)
 
 
 def _all_numbers(texts: pl.Series) -> bool:
@@ -349,7 +382,7 @@ def _with_carried(parts: Sequence[Rows], options: Options) -> Options:
         values = {p.carried[name] for p in parts if p.carried.get(name)}
         if len(values) == 1 and not getattr(options, name):
             options = replaced(options, **{name: values.pop()})
-    if options.scale or options.off_scale:
+    if options.scale or options.off_scale or parts[0].kind == "checklist":
         return options
     scales = {
         (tuple(p.carried.get("scale", ())), tuple(p.carried.get("off_scale", ())))
@@ -385,29 +418,11 @@ def _appended(parts: Sequence[Rows]) -> pl.DataFrame:
         )
         if len(parts) > 1 and "file" not in frame.columns:
             frame = frame.with_columns(pl.lit(part.stem).alias("file"))
-        texts = [c for c in frame.columns if c not in (_PART, _ROW, "weight")]
+        texts = [c for c in frame.columns if c not in (_PART, _ROW, LENGTH, "weight")]
         frames.append(frame.with_columns(pl.col(c).cast(pl.String) for c in texts))
     frame = pl.concat(frames, how="diagonal_relaxed")
     absent = [c for c in CANONICAL if c not in frame.columns]
     return frame.with_columns(pl.lit(None, dtype=pl.String).alias(c) for c in absent)
-
-
-def _where(parts: Sequence[Rows], part: int, row: int, column: str = "") -> str:
-    """Where a row stands: file, line and column (that of the label where no other is meant)."""
-    place = parts[part].place(row)
-    column = column or place.column
-    column = f", column {printable(column)}" if column else ""
-    return f"{printable(parts[part].name)}, {place.unit} {place.line}{column}"
-
-
-def _short(text: str) -> str:
-    text = printable(text)
-    return text if len(text) <= 60 else text[:59] + "…"
-
-
-def _raise_problems(problems: Sequence[str], total: int, remedy: str) -> None:
-    more = f"\n… and {total - SHOWN:,} more." if total > SHOWN else ""
-    raise InputError("\n".join(problems[:SHOWN]) + more + ("\n" + remedy if remedy else ""))
 
 
 # --- labels and outcomes ------------------------------------------------------------------------
@@ -444,13 +459,52 @@ def class_order(classes: Iterable[str]) -> list[str]:
     return sorted(classes, key=key)
 
 
-def _classified(
+def _verdict(text: str) -> str | None:
+    """A verdict word (``1``, ``true``, ``Yes``, ``0.0`` …) as ``1`` or ``0``, else ``None``."""
+    text = text.strip()
+    form = _VERDICTS.get(text.lower()) or number_form(text)
+    return form if form in SCALE else None
+
+
+def _verdicts(
     frame: pl.DataFrame, parts: Sequence[Rows], options: Options, notices: list[Text]
+) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
+    """Bring every cell of a checklist to yes, no or an outcome.
+
+    Two classes given as a scale, lowest first, are other words for no and yes.
+    """
+    scale = options.scale
+    if options.off_scale or len(scale) > 2:
+        raise UsageError(
+            f"--{'scale' if len(scale) > 2 else 'off-scale'}: a verdict on a line is yes or no, so a "
+            "checklist needs no scale. Say what other words mean: --map met=1, --failed MARK=unparsed, "
+            "--missing MARK."
+        )
+    if scale and [_verdict(word) for word in scale] == [YES, NO]:
+        raise UsageError(
+            f"--scale {','.join(scale)}: {scale[1]!r} is no and {scale[0]!r} is yes. The lowest class "
+            "comes first, and a checklist needs no scale: leave it out."
+        )
+    said = dict(zip(scale, SCALE, strict=True)) if scale else {}
+    meant = tuple((old, said.get(new.strip()) or _verdict(new) or new) for old, new in options.map)
+    of_verdicts = replaced(options, scale=SCALE, off_scale=(), map=meant)
+    return _classified(
+        frame, parts, of_verdicts, notices, lambda text: said.get(text) or _verdict(text)
+    )
+
+
+def _classified(
+    frame: pl.DataFrame,
+    parts: Sequence[Rows],
+    options: Options,
+    notices: list[Text],
+    verdict: Callable[[str], str | None] | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...], tuple[str, ...]]:
     """Bring every label text to a class or an outcome, and know the classes.
 
     The order of the contract: trim, exact match with the scale, ``--missing``, ``--map``,
     ``--failed``. Works on distinct texts, so that a column of millions costs a few look-ups.
+    In a checklist ``verdict`` reads the words that are left.
     """
     scale, off_scale = options.scale, options.off_scale
     frame = frame.with_columns(
@@ -485,7 +539,11 @@ def _classified(
         else:
             left.append(text)
     forms = {text: number_form(text) for text in left}
-    if known:
+    if verdict is not None:
+        renamed = {text: class_ for text in left if (class_ := verdict(text)) is not None}
+        to_class.update(renamed)
+        left = [t for t in left if t not in renamed]
+    elif known:
         spelling = {f: c for c in known if (f := number_form(c)) is not None}
         # Only where every label cell is a number or a boolean word are they brought to one form.
         numbers = all(f is not None for f in forms.values())
@@ -504,7 +562,9 @@ def _classified(
         changed = _occurrences(frame, renamed)
         notices.append(
             say(
-                "All labels are numbers or boolean words, so they were brought to one form: {list}.",
+                "Verdicts were brought to one form: {list}."
+                if verdict is not None
+                else "All labels are numbers or boolean words, so they were brought to one form: {list}.",
                 list=_join(
                     say("{old} → {new} ({n})", old=Name(t), new=Name(renamed[t]), n=changed[t])
                     for t in sorted(renamed, key=lambda t: -changed[t])[:8]
@@ -537,7 +597,9 @@ def _classified(
             del to_class[text]
         left, strangers = [], []
     if left or strangers:
-        _raise_unknown(frame, parts, [*left, *strangers], (*scale, *off_scale))
+        _raise_unknown(
+            frame, parts, [*left, *strangers], (*scale, *off_scale), checklist=verdict is not None
+        )
     _note_changes(frame, options, to_class, to_outcome, notices)
     if not known:
         seen_classes = set(to_class.values())
@@ -647,7 +709,12 @@ def _note_changes(
 
 
 def _raise_unknown(
-    frame: pl.DataFrame, parts: Sequence[Rows], texts: Sequence[str], classes: Sequence[str]
+    frame: pl.DataFrame,
+    parts: Sequence[Rows],
+    texts: Sequence[str],
+    classes: Sequence[str],
+    *,
+    checklist: bool,
 ) -> None:
     first = (
         frame.filter(pl.col("label").is_in(list(texts)))
@@ -667,7 +734,9 @@ def _raise_unknown(
             place += f" (grader {_short(row['grader'])})"
         n = f"{row['n']:,} times" if row["n"] > 1 else "once"
         problems.append(
-            f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.'
+            f'{place}: "{_short(row["label"])}" is neither yes nor no; it stands {n}.'
+            if checklist
+            else f'{place}: label "{_short(row["label"])}" is not on the scale; it stands {n}.'
         )
     # What is shown is meant to be pasted: whole, and quoted for a shell.
     example = next((t for t in first["label"].to_list() if _short(t) == t), "")
@@ -684,8 +753,10 @@ def _raise_unknown(
             ("--missing", example, "nobody was asked"),
             *flags,
         ]
-    if any((f := number_form(t)) is not None and "." in f for t in texts):
+    if not checklist and any((f := number_form(t)) is not None and "." in f for t in texts):
         flags.append(("--round", "", "brings fractional numbers to whole ones"))
+    if checklist:
+        flags += _other_graders(frame, texts)
     shown = [
         (f"{flag} {shlex.quote(value)}" if value else flag, what) for flag, value, what in flags
     ]
@@ -693,9 +764,29 @@ def _raise_unknown(
     _raise_problems(
         problems,
         len(first),
-        f"The scale is {', '.join(classes)}. For each such value say what it is:\n"
+        (
+            "A verdict on a line is 1 or 0, true or false, yes or no."
+            if checklist
+            else f"The scale is {', '.join(classes)}."
+        )
+        + " For each such value say what it is:\n"
         + "\n".join(f"  {flag.ljust(width)}   {what}" for flag, what in shown),
     )
+
+
+def _other_graders(frame: pl.DataFrame, texts: Sequence[str]) -> list[tuple[str, str, str]]:
+    """``--graders`` without those that have no verdict at all: such columns hold something else."""
+    of_grader = (
+        frame.filter(pl.col("label").is_not_null() & pl.col("grader").is_not_null())
+        .group_by("grader", maintain_order=True)
+        .agg(pl.col("label").is_in(list(texts)).all().alias("none"))
+    )
+    none = of_grader.filter("none")["grader"].to_list()
+    others = of_grader.filter(~pl.col("none"))["grader"].to_list()
+    if not none or not others:
+        return []
+    what = f"{', '.join(_short(g) for g in none[:3])}{', …' if len(none) > 3 else ''} is no grader"
+    return [("--graders", ",".join(g.replace(",", "\\,") for g in others), what)]
 
 
 def _nearest(text: str, classes: Sequence[str]) -> str:
@@ -738,6 +829,10 @@ def _outcomes_read(frame: pl.DataFrame, parts: Sequence[Rows]) -> pl.DataFrame:
 
 def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl.DataFrame:
     if blank(frame, "weight") and not options.weight:
+        if options.weight_kind != "design":
+            raise UsageError(
+                f"--weight-kind {options.weight_kind}: there are no weights. Name their column: --weight COL."
+            )
         return frame.with_columns(pl.col("weight").cast(pl.Float64))
     if frame["weight"].null_count():  # a second file (gold, say) need not repeat the weights
         frame = frame.with_columns(
@@ -745,12 +840,15 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
         )
     text = frame["weight"]
     weight = text.cast(pl.Float64, strict=False)
-    bad = weight.is_null() | ~weight.is_finite().fill_null(False) | (weight < 0).fill_null(True)
+    # Their squares are summed and divided by: far beyond this range nothing would be left of them.
+    usable = (weight == 0) | weight.is_between(1 / LARGEST_WEIGHT, LARGEST_WEIGHT)
     if options.weight_kind == "frequency":
-        bad = bad | (weight != weight.round())
+        usable = usable & (weight == weight.round())
+    bad = ~usable.fill_null(False)
     if bad.any():
         rows = frame.filter(bad)
-        kind = "whole numbers from 0" if options.weight_kind == "frequency" else "numbers from 0"
+        kind = "whole numbers" if options.weight_kind == "frequency" else "0, or numbers"
+        least = "0" if options.weight_kind == "frequency" else f"{1 / LARGEST_WEIGHT:g}"
         problems = [
             f"{_where(parts, r[_PART], r[_ROW], options.weight or 'weight')}: weight "
             f'"{_short(str(r["weight"])) if r["weight"] is not None else ""}" is not usable.'
@@ -759,7 +857,13 @@ def _weighed(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> pl
         _raise_problems(
             problems,
             len(rows),
-            f"Weights must be {kind}, one for each response. Mend these rows or leave --weight out.",
+            f"Weights must be {kind} from {least} to {LARGEST_WEIGHT:g}, one for each response. Mend "
+            "these rows or leave --weight out.",
+        )
+    if not weight.sum() > 0:
+        raise InputError(
+            f"{', '.join(printable(p.name) for p in parts)}: all weights are 0, so nothing counts. "
+            "Name another column with --weight, or leave it out."
         )
     frame = frame.with_columns(weight.alias("weight"))
     uneven = (
@@ -862,6 +966,8 @@ def _all_differ(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
             codes = frame[_CODE]
         elif key == "grader":
             codes = frame[key].to_physical()
+        elif key == "line" and LINE in frame.columns:
+            codes = frame[LINE]
         else:
             codes = coded(frame[key])[1]
         values = int(codes.max()) + 2  # type: ignore[arg-type]  # the last stands for a blank cell
@@ -913,7 +1019,8 @@ def _clustered(
         if blank(frame, column):
             continue
         uneven = (
-            frame.group_by(_CODE)
+            frame.filter(heads(frame, _CODE, column))
+            .group_by(_CODE)
             .agg(
                 pl.col("response").first(),
                 pl.col(column).drop_nulls().n_unique().alias("k"),
@@ -983,9 +1090,12 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
     if not names:
         return ()
     tags = []
-    one_row_each = kind == "labels" and int(frame[_CODE].max()) + 1 == len(frame)  # type: ignore[arg-type]
+    one_row_each = kind != "counts" and int(frame[_CODE].max()) + 1 == len(frame)  # type: ignore[arg-type]
     for name in names:
-        values = frame[name].drop_nulls().unique()
+        once = frame.select(_CODE, name) if kind != "counts" else frame.select(name)
+        if kind != "counts" and not one_row_each:
+            once = once.filter(heads(once, _CODE, name))
+        values = once[name].drop_nulls().unique()
         numeric = len(values) > 0 and bool(
             values.str.contains(r"^\s*[+-]?[\d.]+([eE][+-]?\d+)?\s*$").all()
         )
@@ -994,13 +1104,7 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
         elif one_row_each:
             per_response = True
         else:
-            uneven = (
-                frame.select(_CODE, name)
-                .drop_nulls()
-                .unique()
-                .select(pl.col(_CODE).is_duplicated().any())
-                .item()
-            )
+            uneven = once.drop_nulls().unique().select(pl.col(_CODE).is_duplicated().any()).item()
             per_response = not uneven
         tags.append(Tag(name=name, values=len(values), per_response=per_response, numeric=numeric))
     return tuple(tags)
@@ -1021,14 +1125,6 @@ def _filled_tags(frame: pl.DataFrame, tags: Sequence[Tag]) -> pl.DataFrame:
 # --- graders ------------------------------------------------------------------------------------
 
 
-def _natural(text: str) -> list[tuple[int, int, str]]:
-    return [
-        (0, int(piece), "") if piece.isdigit() and piece.isascii() else (1, 0, piece.casefold())
-        for piece in re.split(r"(\d+)", text)
-        if piece
-    ]
-
-
 def _grader_names(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) -> tuple[str, ...]:
     """Graders in the order given, else of a wide table's columns, else by name.
 
@@ -1038,7 +1134,7 @@ def _grader_names(frame: pl.DataFrame, parts: Sequence[Rows], options: Options) 
     carried = [g["name"] for p in parts for g in p.carried.get("graders", ())]
     order = (*options.graders, *(g for p in parts for g in p.order), *carried)
     names = dict.fromkeys(g for g in order if g in present)
-    names.update(dict.fromkeys(sorted(present - set(names), key=lambda g: (_natural(g), g))))
+    names.update(dict.fromkeys(sorted(present - set(names), key=lambda g: (natural(g), g))))
     return tuple(names)
 
 
@@ -1051,7 +1147,7 @@ def gold_name(names: Sequence[str], options: Options) -> str:
     return next((n for n in names if n.lower() == "gold"), "")
 
 
-def _check_named(names: Sequence[str], options: Options) -> None:
+def _check_named(names: Sequence[str], options: Options, kind: str) -> None:
     gold = gold_name(names, options)
     wanted = [
         ("--gold", gold),
@@ -1070,8 +1166,112 @@ def _check_named(names: Sequence[str], options: Options) -> None:
             raise UsageError(f"{flag}: there is no grader {name!r}.{hint} Graders: {seen}.")
     if gold and gold == options.reference:
         raise UsageError(f"{gold!r} is gold; it needs no --reference.")
-    if gold and gold in options.graders and len(names) == 1:
+    if gold and gold in options.graders and len(names) == 1 and kind != "checklist":
         raise UsageError(f"{gold!r} is gold, and there is no other grader to audit.")
+
+
+def _unused_facts(
+    frame: pl.DataFrame, names: Sequence[str], tags: Sequence[Tag], options: Options
+) -> list[Text]:
+    """A notice where ``--about`` has facts on a name that no grader has, nor a target in a tag."""
+    unknown = [n for n in options.about if n not in names and n != "targets"]
+    if not unknown:
+        return []
+    values = {
+        v
+        for t in tags
+        for v in frame[t.name].filter(frame[t.name].is_in(unknown)).unique().to_list()
+    }
+    unknown = [n for n in unknown if n not in values]
+    if not unknown:
+        return []
+    near = [(n, m[0]) for n in unknown if (m := difflib.get_close_matches(n, names, n=1))]
+    hints = (say(" Did you mean {near} for {name}?", near=Name(m), name=Name(n)) for n, m in near)
+    return [
+        (
+            *say("--about: nothing here is called {names}.", names=listed(unknown, last="or")),
+            *(piece for hint in hints for piece in hint),
+        )
+    ]
+
+
+# What a table of counts cannot follow: it has neither responses nor calls.
+_OF_RESPONSES = (
+    "response",
+    "label",
+    "cluster",
+    "question",
+    "vote",
+    "phrasing",
+    "weight",
+    "weight_kind",
+    "stratum",
+    "line",
+    "outcome",
+    "vote_rule",
+    "interval",
+)
+
+
+def _unused_options(options: Options) -> list[Text]:
+    """A notice where options are given that a table of counts cannot follow."""
+    changed = options.changed()
+    idle = [n for n in _OF_RESPONSES if n in changed]
+    if not idle:
+        return []
+    return [
+        say(
+            "A table of counts does not say which response got which label, so {flags} changed "
+            "nothing; intervals take the responses as independent.",
+            flags=plain(listed(["--" + n.replace("_", "-") for n in idle])),
+        )
+    ]
+
+
+def _refuse_of_classes(options: Options) -> None:
+    """Raise where an option asks for what a checklist does not have: classes, rates, steps."""
+    for flag, given in (
+        *(("--rate", f"{name}={'+'.join(classes)}") for name, classes in options.rate),
+        *(("--range", f"{name}={'+'.join(classes)}") for name, classes in options.range),
+        *(("--refusal-like", class_) for class_ in options.refusal_like),
+    ):
+        raise UsageError(
+            f"{flag} {given}: a checklist has verdicts on lines and no rates of classes. Leave it out; "
+            "--cut C asks how often a gate of C lines is passed."
+        )
+    if options.step:
+        raise UsageError(
+            f"--step {options.step}: a checklist has no steps of a decision. Leave it out; where verdicts "
+            f"were given several times, name the calls with --vote {options.step}."
+        )
+
+
+# What only tables of labels can follow, and changes nothing in a checklist.
+_OF_CLASSES = (
+    "reference",
+    "derived_from",
+    "collapse_below",
+    "collapse_base",
+    "without",
+    "panel",
+    "depends_ratio",
+    "depends_points",
+)
+
+
+def _idle_on_checklists(options: Options) -> list[Text]:
+    """A notice where options are given that a checklist cannot follow."""
+    idle = ["--" + n.replace("_", "-") for n in options.changed() if n in _OF_CLASSES]
+    if [_verdict(word) for word in options.scale] == [NO, YES]:
+        idle.append(f"--scale {','.join(options.scale)}")
+    if not idle:
+        return []
+    return [
+        say(
+            "A checklist has verdicts on lines, yes or no, so {flags} changed nothing.",
+            flags=plain(listed(idle)),
+        )
+    ]
 
 
 def _graders(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import voirdire
-from voirdire.auditing import reader_of, rows_of, scenes, sources
+from voirdire.auditing import scenes
+from voirdire.bank import Bank
 from voirdire.corroboration import MOST_GRADERS, testable_classes
 from voirdire.document import (
     Block,
@@ -24,8 +25,10 @@ from voirdire.document import (
     cell,
 )
 from voirdire.errors import VoirdireError
-from voirdire.labels import Labels, assemble
+from voirdire.inputs import reader_of, rows_of, sources
+from voirdire.labels import Grader, Labels, assemble
 from voirdire.options import Options
+from voirdire.orders import ORDER, orders_of, pair_of
 from voirdire.rows import CANONICAL
 from voirdire.scene import UNREAD_LIMIT, Scene, calls_of
 from voirdire.source import Source
@@ -34,7 +37,12 @@ from voirdire.wording import Name, Text, counted, listed, percent, plural, print
 SHOWN_COLUMNS = 60
 
 
-def document(inputs: Sequence[Any], options: Options) -> Document:
+def document(
+    inputs: Sequence[Any],
+    options: Options,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Document:
     """The document of ``voirdire look``.
 
     A file that cannot be audited as it is still shows its columns, then what is in the way and the
@@ -42,12 +50,26 @@ def document(inputs: Sequence[Any], options: Options) -> Document:
     """
     found = sources(inputs)
     blocks: list[Block] = []
+    formats: dict[str, list[str]] = {}
     for source in found:
-        blocks += _columns(source, options)
+        try:
+            described = _columns(source, options)
+            if not described:
+                formats.setdefault(_format(source), []).append(source.name)
+            blocks += described
+        except VoirdireError:
+            if not source.searched:
+                raise  # one that was only found in a folder is named by a notice below
+    if formats:
+        blocks.append(Heading(text="Logs"))
+    blocks += [
+        Paragraph(text=say("{what}: {names}.", what=printable(what), names=listed(names, most=6)))
+        for what, names in formats.items()
+    ]
     labels: Labels | None = None
     trouble: VoirdireError | None = None
     try:
-        labels = assemble(rows_of(found, options), options)
+        labels = assemble(rows_of(found, options, progress=progress), options)
     except VoirdireError as error:
         trouble = error
     if labels is None:
@@ -67,8 +89,9 @@ def document(inputs: Sequence[Any], options: Options) -> Document:
             Paste(title="The audit", lines=((Name(_command(found, options)),),), command=True)
         )
         summary = say(
-            "{n} rows of labels, {graders}; it can be audited as it is.",
+            "{n} rows of {what}, {graders}; it can be audited as it is.",
             n=len(labels.frame),
+            what="verdicts" if labels.kind == "checklist" else "labels",
             graders=plural(len(labels.graders), "grader"),
         )
     return Document(
@@ -82,6 +105,17 @@ def document(inputs: Sequence[Any], options: Options) -> Document:
         options=options.changed(),
         version=voirdire.__version__,
     )
+
+
+def _format(source: Source) -> str:
+    """The format of a log, with the version that wrote it where the log says so."""
+    reader = reader_of(source)
+    claim = reader.sniff(source)
+    if claim is None:
+        return reader.title
+    # A claim may be worded for the eye, or be a short name that only says which reader it is.
+    named = claim.format if claim.format.lower() != reader.name else reader.title
+    return f"{named}, {claim.version}" if claim.version else named
 
 
 def _columns(source: Source, options: Options) -> list[Block]:
@@ -133,18 +167,12 @@ def _values(values: Sequence[tuple[str, int]]) -> Text:
 
 
 def _contents(labels: Labels, scene: Scene) -> list[Block]:
+    if scene.bank is not None:
+        return _bank_contents(labels, scene, scene.bank)
     rows = []
     for grader in labels.graders:
         calls = calls_of(scene, grader.name)
-        role = (
-            "gold"
-            if grader.name == scene.gold
-            else "reference"
-            if grader.name == scene.reference
-            else "person"
-            if grader.person
-            else ""
-        )
+        role = _role(grader, scene)
         if scene.grid is not None:
             column = scene.grid.column(grader.name)
             counts = np.bincount(column[column >= 0], minlength=len(labels.classes)).astype(float)
@@ -170,6 +198,11 @@ def _contents(labels: Labels, scene: Scene) -> list[Block]:
             else (),
         )
         if labels.ordered
+        else (
+            "These are verdicts on pairs: which side is better, or a tie. They have no order; name the "
+            "classes of a rate with --rate NAME=class.",
+        )
+        if pair_of(labels.classes) is not None
         else (
             "The classes have no order. Declare one with --scale low,…,high to get rates, moves to "
             "neighbours and the words for them.",
@@ -207,7 +240,25 @@ def _contents(labels: Labels, scene: Scene) -> list[Block]:
                 )
             )
         )
-    tags = [t for t in labels.tags if t.name not in ("raw",)]
+    return [*blocks, *_tags_and_notices(labels)]
+
+
+def _role(grader: Grader, scene: Scene) -> str:
+    if grader.name == scene.gold:
+        return "gold"
+    if grader.name == scene.reference:
+        return "reference"
+    return "person" if grader.person else ""
+
+
+def _tags_and_notices(labels: Labels) -> list[Block]:
+    # A tag with a value of its own for each response makes no slice.
+    tags = [
+        t
+        for t in labels.tags
+        if t.name != "raw" and not (t.per_response and 1 < labels.responses <= t.values)
+    ]
+    blocks: list[Block] = []
     if tags:
         blocks.append(
             Paragraph(
@@ -221,8 +272,125 @@ def _contents(labels: Labels, scene: Scene) -> list[Block]:
     return blocks
 
 
+def _bank_contents(labels: Labels, scene: Scene, bank: Bank) -> list[Block]:
+    """What is in a checklist: graders with their verdicts and calls, questions and lines."""
+    assert labels.checklist is not None
+    rows = []
+    for grader in scene.graders:
+        calls = calls_of(scene, grader.name)
+        verdicts = bank.of(grader.name)
+        unread = sum(n for o, n in calls.items() if o not in ("label", "missing"))
+        complete = int(bank.complete[:, bank.places[grader.name]].sum())
+        rows.append(
+            (
+                cell(Name(grader.name)),
+                cell(_role(grader, scene)),
+                cell(float((verdicts == 1).sum()), Kind.COUNT),
+                cell(float((verdicts == 0).sum()), Kind.COUNT),
+                cell(float(complete), Kind.COUNT),
+                cell(float(calls.get("label", 0)) - complete, Kind.COUNT),
+                cell(float(unread), Kind.COUNT),
+                cell(float(calls.get("missing", 0)), Kind.COUNT),
+            )
+        )
+    lines = len(bank.lines)
+    if not bank.own:
+        asked = say("One checklist serves all responses: {n}.", n=plural(lines, "line"))
+    else:
+        lengths = sorted({len(names) for names in labels.checklist.lines})
+        asked = say(
+            "Each question ({column}) has its own checklist: {q}, {n}, {k} lines each.",
+            column=Name(labels.checklist.question or "from the names of the lines"),
+            q=plural(len(bank.questions), "question"),
+            n=plural(lines, "line"),
+            k=f"{lengths[0]}" if len(lengths) == 1 else f"{lengths[0]} to {lengths[-1]}",
+        )
+    clusters = labels.frame["cluster"].n_unique()
+    layouts = ", ".join(dict.fromkeys(labels.layouts))
+    return [
+        Heading(text="Graders and lines"),
+        Paragraph(text=(f"Layout: {layouts}. ", *asked)),
+        Table(
+            title="Verdicts by grader",
+            columns=(
+                Column(title="grader", kind=Kind.NAME),
+                Column(title="role"),
+                Column(title="yes", kind=Kind.COUNT),
+                Column(title="no", kind=Kind.COUNT),
+                Column(title="complete responses", kind=Kind.COUNT),
+                Column(title="in part", kind=Kind.COUNT),
+                Column(title="unread", kind=Kind.COUNT),
+                Column(title="missing", kind=Kind.COUNT),
+            ),
+            rows=tuple(rows[:40]),
+            note=(
+                "Totals are over complete responses only; a missing line is never taken as a no.",
+                f" The first 40 of {len(rows)} graders." if len(rows) > 40 else "",
+            ),
+        ),
+        Paragraph(
+            text=say(
+                "{n} in {c}."
+                if labels.clusters_declared
+                else "{n}, each its own cluster. If several answer one prompt or "
+                "question, name the column that says which: --cluster COL.",
+                n=plural(labels.responses, "response"),
+                c=plural(clusters, "cluster"),
+            )
+        ),
+        *_tags_and_notices(labels),
+    ]
+
+
+def _bank_possible(labels: Labels, scene: Scene, bank: Bank) -> list[Block]:
+    """What an audit of a checklist would give, and what not and why."""
+    judges = [g for g in scene.names if g != scene.gold]
+    no_gold = "no gold: --gold NAME, in this file or a second one"
+    empty = [g for g in labels.grader_names if g not in scene.names]
+    if empty:
+        no_gold = f"{printable(empty[0])} is gold and has no verdict on any line"
+    one_length = "" if bank.k else "questions have checklists of different lengths"
+    few = "" if bank.k > 1 else one_length or "a checklist of one line"
+    cut = "" if scene.options.cut else "no cut: --cut C, the lines that a pass takes"
+    unknown = "" if scene.gold and judges else no_gold if judges else "there is gold alone"
+    rows = [
+        ("errors by line, false accepts and false rejects, leniency", unknown),
+        ("accuracy of the gate and its pass rate against gold's", unknown or cut),
+        (
+            "what the bank says (KR-20, alpha and the like)"
+            + (
+                ", with its value on gold" if scene.gold and judges else ", without a value on gold"
+            ),
+            few,
+        ),
+        ("Φ(λ), Livingston–Lewis", few or cut),
+        (
+            "intervals that respect clusters",
+            "" if len(np.unique(bank.cluster)) >= 3 else "fewer than 3 clusters",
+        ),
+    ]
+    rows += [
+        (f"figures of {printable(g)} for all its calls", f"{percent(share)} are unread")
+        for g in scene.names
+        if (share := scene.unread_share(g)) > UNREAD_LIMIT
+    ]
+    rows.sort(key=lambda row: bool(row[1]))
+    return [
+        Heading(text="What an audit would give"),
+        Table(
+            title="What can be computed",
+            columns=(Column(title="what"), Column(title="")),
+            rows=tuple(
+                (cell(what), cell("yes" if not why else f"no: {why}")) for what, why in rows
+            ),
+        ),
+    ]
+
+
 def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Block]:
     """What an audit of this would give, and what not and why."""
+    if scene.bank is not None:
+        return _bank_possible(labels, scene, scene.bank)
     yes: list[tuple[str, str]] = [("label counts and shares of every grader", "")]
     no: list[tuple[str, str]] = []
 
@@ -230,7 +398,20 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
         (yes if holds else no).append((what, "" if holds else why))
 
     counts = labels.kind == "counts"
-    put(bool(scene.rates), "rates and their spread across graders", "no scale: --scale low,…,high")
+    of_pairs = pair_of(labels.classes) is not None
+    put(
+        bool(scene.rates),
+        "rates and their spread across graders",
+        "verdicts on pairs have no order: --rate NAME=class"
+        if of_pairs
+        else "no scale: --scale low,…,high",
+    )
+    if of_pairs or orders_of(scene) is not None:
+        put(
+            orders_of(scene) is not None,
+            "position flips and the preference for a place",
+            f"no votes in both orders of a pair: a tag {ORDER} with AB and BA",
+        )
     if scene.rates and len(scene.panel) < 2:
         no.append(("the spread across graders", "there is one grader"))
     put(
@@ -275,7 +456,7 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
             no.append(
                 (f"rates of {printable(grader)} for all its calls", f"{percent(share)} are unread")
             )
-    explored = sorted({s.slice.split("=")[0] for s in slices if s.exploratory})
+    explored = sorted({tag for s in slices if s.exploratory for tag, _ in s.sliced_by})
     if explored:
         yes.append((f"hidden collapses, exploratory, by {', '.join(map(printable, explored))}", ""))
     return [
@@ -307,14 +488,14 @@ def _command(found: Sequence[Source], options: Options) -> str:
         flag = "--" + name.replace("_", "-")
         if value == getattr(default, name) or name == "about":
             continue
-        if name in ("map", "failed"):
+        if name in ("map", "failed", "drop"):
             words += [w for old, new in value for w in (flag, f"{old}={new}")]
         elif name in ("range", "rate", "derived_from"):
             words += [w for key, members in value for w in (flag, f"{key}={'+'.join(members)}")]
         elif name == "recode":
             words += [w for column, old, new in value for w in (flag, f"{column}:{old}={new}")]
-        elif name in ("missing", "by"):
-            words += [w for one in value for w in (flag, one)]
+        elif name in ("missing", "by", "cut", "standardise"):
+            words += [w for one in value for w in (flag, str(one))]
         elif isinstance(value, tuple):
             words += [flag, ",".join(v.replace(",", "\\,") for v in value)]
         elif value is True:

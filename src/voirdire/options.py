@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -56,6 +57,9 @@ class Options:
     step: str = ""
     standardise: tuple[str, ...] = ()
     drop: tuple[tuple[str, str], ...] = ()
+    cut: tuple[int, ...] = ()
+    line_prefix: str = ""
+    livingston_lewis_grid: int = 0
     population: str = ""
     round: bool = False
     depends_ratio: float = 2.0
@@ -100,12 +104,19 @@ class Options:
             raise UsageError(f"--level {self.level} is not a confidence level from 0.5 to below 1.")
         if not 0 < self.collapse_below < 1:
             raise UsageError(f"--collapse-below {self.collapse_below} is not between 0 and 1.")
-        if self.depends_ratio < 1:
-            raise UsageError(f"--depends-ratio {self.depends_ratio} is below 1.")
+        if not 1 <= self.depends_ratio < math.inf:
+            raise UsageError(f"--depends-ratio {self.depends_ratio} is not a number from 1.")
         if not 0 <= self.depends_points <= 100:
             raise UsageError(f"--depends-points {self.depends_points} is not from 0 to 100.")
         if self.few_clusters < 3:
             raise UsageError(f"--few-clusters {self.few_clusters} is below 3.")
+        if any(cut < 1 for cut in self.cut):
+            raise UsageError(f"--cut {min(self.cut)}: a gate asks for at least 1 line.")
+        if self.livingston_lewis_grid and self.livingston_lewis_grid < 10:
+            raise UsageError(
+                f"--livingston-lewis-grid {self.livingston_lewis_grid} is below 10 points; leave it out "
+                "for exact integration."
+            )
         if self.collapse_base < 1:
             raise UsageError(f"--collapse-base {self.collapse_base} is below 1.")
         if not 100 <= self.replicates <= 1_000_000:
@@ -119,6 +130,28 @@ class Options:
             twice = [c for i, c in enumerate(classes) if c in classes[:i]]
             if twice:
                 raise UsageError(f"{name} names the class {twice[0]!r} twice.")
+        for flag, named in (
+            ("--rate", self.rate),
+            ("--range", self.range),
+            ("--derived-from", self.derived_from),
+        ):
+            names = [name for name, _ in named]
+            for i, name in enumerate(names):
+                if name in names[:i]:
+                    raise UsageError(
+                        f"{flag} {name} is given twice. Give it once, or under another name."
+                    )
+        for flag, changes in (
+            ("--map", self.map),
+            ("--failed", self.failed),
+            ("--recode", [(f"{c}:{old}", new) for c, old, new in self.recode]),
+        ):
+            meant: dict[str, str] = {}
+            for old, new in changes:
+                if meant.setdefault(old.strip(), new) != new:
+                    raise UsageError(
+                        f"{flag} {old}={new}: {old} is {meant[old.strip()]!r} already. Give one of them."
+                    )
         if len(self.scale) == 1:
             raise UsageError("--scale needs at least two classes, lowest first: --scale low,high.")
         for mark, outcome in self.failed:
@@ -279,6 +312,21 @@ def _about(value: Any, name: str) -> Mapping[str, Mapping[str, Any]]:
     return {str(k): dict(v) for k, v in value.items()}
 
 
+def _wholes(value: Any, name: str) -> tuple[int, ...]:
+    """Whole numbers in order, each once, from one, a list of them, or texts."""
+    flag = "--" + name.replace("_", "-")
+    found = []
+    for item in [value] if isinstance(value, str | int | float) else value:
+        try:
+            number = int(item)
+            if isinstance(item, bool) or float(item) != number:
+                raise ValueError
+        except (TypeError, ValueError):
+            raise UsageError(f"{flag} {item!r} is not a whole number.") from None
+        found.append(number)
+    return tuple(sorted(set(found)))
+
+
 def _column(value: Any, name: str) -> str:
     return value if isinstance(value, str) else "+".join(str(v) for v in value)
 
@@ -296,6 +344,7 @@ _PARSERS: dict[str, Any] = {
     **_list_of(("map", "failed", "drop"), _pairs),
     **_list_of(("range", "rate", "derived_from"), _class_sets),
     "recode": _recodes,
+    "cut": _wholes,
     "about": _about,
     **_list_of(
         (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from voirdire import disclosure
 from voirdire.checks.base import Check
 from voirdire.document import (
     Block,
@@ -25,6 +26,7 @@ from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State
 from voirdire.labels import Grader, Labels
 from voirdire.options import Options
+from voirdire.orders import pair_of
 from voirdire.scene import Estimates, Scene, calls_of
 from voirdire.stats.base import Family
 from voirdire.stats.pairwise import MOST_GRADERS_FOR_PAIRS
@@ -33,6 +35,13 @@ from voirdire.wording import Name, Text, counted, listed, percent, plural, point
 NOT_STATED = "not stated"
 FACTS = ("model", "size", "family", "prompt", "votes")
 MOST_GRADERS_SHOWN = 40
+CHECKLIST_METHOD = (
+    "A response counts where every line of its checklist has a verdict: a line that is missing is "
+    "never a no, and no total is made over fewer lines. Judge and gold are compared on the responses "
+    "that both scored in full, in one tally, so that the interval of a difference knows how they move "
+    "together. What only describes the bank stands beside its value on gold and never beside the "
+    "judge’s agreement with gold."
+)
 
 
 def document(
@@ -51,6 +60,8 @@ def document(
         blocks.append(Paragraph(text=("No check applies to this file.",)))
     blocks += [FindingBlock(finding=f) for f in findings]
     small = _readable_panel(scene)
+    if labels.kind == "checklist":
+        blocks += disclosure.decision_table(labels, scene, estimates)
     section = ""
     for family in families:
         if family.blocks is None:
@@ -62,9 +73,13 @@ def document(
             section = family.section
             blocks.append(Heading(text=section))
         blocks += made
-    blocks += _slices(scene, slices, estimates)
+    of_slices = _slices if scene.bank is None else _bank_slices
+    blocks += of_slices(scene, slices, estimates)
     blocks.append(Heading(text="For the paper"))
-    blocks += reporting_minimum(labels, scene, estimates, findings)
+    if labels.kind == "checklist":
+        blocks += disclosure.reporting_lines(scene, estimates)
+    else:
+        blocks += reporting_minimum(labels, scene, estimates, findings)
     blocks += _about(labels, scene)
     return Document(
         title=_title(labels, scene),
@@ -97,7 +112,7 @@ def _readable_panel(scene: Scene) -> Scene:
 
 
 def _cut(scene: Scene, kept: Sequence[Grader]) -> dict[str, Any]:
-    """Grid or counts with just these graders, so that tables look them up by place."""
+    """Grid, bank or counts with just these graders, so that tables look them up by place."""
     from dataclasses import replace
 
     import numpy as np
@@ -115,6 +130,8 @@ def _cut(scene: Scene, kept: Sequence[Grader]) -> dict[str, Any]:
                 tags={},
             )
         }
+    if scene.bank is not None:
+        return {"bank": replace(scene.bank.only([g.name for g in kept]), tags={})}
     assert scene.counts is not None
     counts = scene.counts
     return {
@@ -130,7 +147,8 @@ def _cut(scene: Scene, kept: Sequence[Grader]) -> dict[str, Any]:
 def _title(labels: Labels, scene: Scene) -> str:
     names = ", ".join(dict.fromkeys(i.name for i in labels.inputs[:3]))
     more = f" and {len(labels.inputs) - 3} more" if len(labels.inputs) > 3 else ""
-    return f"Audit of {plural(len(scene.panel), 'grader')}: {names}{more}"
+    who = "judge" if labels.kind == "checklist" else "grader"
+    return f"Audit of {plural(len(scene.panel), who)}: {names}{more}"
 
 
 def _summary(labels: Labels, scene: Scene, findings: Sequence[Finding]) -> Text:
@@ -138,6 +156,8 @@ def _summary(labels: Labels, scene: Scene, findings: Sequence[Finding]) -> Text:
     if labels.kind == "counts":
         classes = plural(len(scene.classes), "class", "classes")
         what = (f"Counts of {classes} from {plural(len(scene.graders), 'grader')}",)
+    elif scene.bank is not None:
+        what = _bank_summary(labels, scene)
     else:
         clusters = labels.frame["cluster"].n_unique()
         held = (
@@ -160,6 +180,28 @@ def _summary(labels: Labels, scene: Scene, findings: Sequence[Finding]) -> Text:
     open_ = sum(f.state is State.CANNOT_TELL for f in findings)
     tail = f". {found} {'thing' if found == 1 else 'things'} found, {open_} that cannot be told."
     return (*what, tail)
+
+
+def _bank_summary(labels: Labels, scene: Scene) -> Text:
+    bank = scene.bank
+    assert bank is not None
+    clusters = labels.frame["cluster"].n_unique()
+    least, most = disclosure.shortest_and_longest(bank.length)
+    scored = [int(bank.complete[:, bank.places[g]].sum()) for g in scene.panel]
+    in_full = "none" if not scored else counted(min(scored))
+    if scored and max(scored) > min(scored):
+        in_full += f" to {counted(max(scored))}"
+    return say(
+        "{responses}{questions}{held}, {judges}, {lines} each; {scored} scored in full",
+        responses=plural(bank.responses, "response"),
+        questions=f" to {plural(len(bank.questions), 'question')}" if bank.own else "",
+        held=f" in {plural(clusters, 'cluster')}"
+        if labels.clusters_declared
+        else ", each its own cluster",
+        judges=plural(len(scene.panel), "judge"),
+        lines=plural(most, "line") if least == most else f"{least} to {most} lines",
+        scored=in_full,
+    )
 
 
 # --- slices -------------------------------------------------------------------------------------
@@ -236,6 +278,76 @@ def _slices(scene: Scene, slices: Sequence[Scene], estimates: Estimates) -> list
     return blocks
 
 
+def _bank_slices(scene: Scene, slices: Sequence[Scene], estimates: Estimates) -> list[Block]:
+    """A judge’s errors in each part, and apart from them the coefficient beside its value on gold."""
+    if not slices:
+        return []
+    blocks: list[Block] = [Heading(text="By part of the responses")]
+    cuts = sorted(set(scene.options.cut))
+    several = len(scene.panel) > 1
+    for judge in scene.panel[: disclosure.MOST_JUDGES]:
+        of = f" of {judge}" if several else ""
+        parts = [disclosure.Account(scene=s, estimates=estimates, judge=judge) for s in slices]
+        if scene.gold:
+            blocks.append(
+                Table(
+                    title=f"Errors{of} against gold in each part",
+                    columns=(
+                        Column(title="part", kind=Kind.NAME),
+                        Column(title="false accept", kind=Kind.SHARE),
+                        Column(title="false reject", kind=Kind.SHARE),
+                        Column(title="element error", kind=Kind.SHARE),
+                        *(Column(title=f"gate accuracy, cut {c}", kind=Kind.SHARE) for c in cuts),
+                    ),
+                    rows=tuple(
+                        (
+                            cell(Name(one.scene.slice)),
+                            *(
+                                cell(one.of_judge(s))
+                                for s in ("false_accept", "false_reject", "element_error")
+                            ),
+                            *(cell(one.of_judge("gate_accuracy", cut=str(c))) for c in cuts),
+                        )
+                        for one in parts
+                    ),
+                )
+            )
+        blocks.append(
+            Table(
+                title=f"KR-20{of} in each part",
+                columns=(
+                    Column(title="part", kind=Kind.NAME),
+                    Column(title="judge’s verdicts", kind=Kind.COEFFICIENT),
+                    *(
+                        (
+                            Column(title="gold’s verdicts", kind=Kind.COEFFICIENT),
+                            Column(title="difference", kind=Kind.COEFFICIENT),
+                        )
+                        if scene.gold
+                        else ()
+                    ),
+                ),
+                rows=tuple(
+                    (
+                        cell(Name(one.scene.slice)),
+                        cell(one.of_judge("kr20")),
+                        *(
+                            (cell(one.of_gold("kr20")), cell(one.of_judge("kr20_minus_gold")))
+                            if scene.gold
+                            else ()
+                        ),
+                    )
+                    for one in parts
+                ),
+                note=(
+                    "It moves with how widely a part’s totals spread, on gold’s verdicts as on the "
+                    "judge’s: a lower value does not mean more errors.",
+                ),
+            )
+        )
+    return blocks
+
+
 # --- the reporting minimum ----------------------------------------------------------------------
 
 
@@ -262,7 +374,14 @@ def reporting_minimum(
     lines += [_class_counts(scene, estimates, g.name) for g in shown]
     for rate in scene.rates:
         lines += _rate_lines(scene, estimates, rate.name)
-    if not scene.rates:
+    if not scene.rates and pair_of(scene.classes) is not None:
+        lines.append(
+            (
+                "Rates: none, since verdicts on pairs have no order; name the classes of one with "
+                "--rate NAME=class.",
+            )
+        )
+    elif not scene.rates:
         lines.append(
             ("Rates: none, since the classes have no order; declare one with --scale low,…,high.",)
         )
@@ -438,6 +557,8 @@ def _about(labels: Labels, scene: Scene) -> list[Block]:
             "sample size (Korn and Graubard)."
         )
     blocks.append(Paragraph(text=(method,)))
+    if labels.kind == "checklist":
+        blocks.append(Paragraph(text=(CHECKLIST_METHOD,)))
     if scene.flagged:
         blocks.append(
             Paragraph(

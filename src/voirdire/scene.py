@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from voirdire.bank import Bank
 from voirdire.estimate import Estimate, Key
 from voirdire.grid import LABEL, MISSING_CODE, Grid
 from voirdire.labels import ALL_OUTCOMES, Grader
 from voirdire.options import Options
-from voirdire.tally import Tally, count
+from voirdire.tally import Tally, count, summed_by_cluster
 
 Array = np.ndarray[Any, Any]
 
@@ -62,8 +63,9 @@ class Counts:
 class Scene:
     """What a family looks at: one slice of the labels (or counts), the graders and the settings.
 
-    Just one of ``grid`` and ``counts`` is set. ``panel`` are the graders that form the panel: all
-    but gold. ``exploratory`` slices are looked at by checks only, without intervals. ``mixes`` holds
+    Just one of ``grid``, ``counts`` and ``bank`` is set. ``panel`` are the graders that form the panel: all
+    but gold. ``sliced_by`` are the tags and values that make the slice, since its name alone cannot
+    always be taken apart. ``exploratory`` slices are looked at by checks only, without intervals. ``mixes`` holds
     the whole's shares of responses by value of each tag that rates are standardised to; slices
     carry it on.
     """
@@ -79,9 +81,11 @@ class Scene:
     rates: tuple[Rate, ...]
     options: Options
     slice: str = ""
+    sliced_by: tuple[tuple[str, str], ...] = ()
     exploratory: bool = False
     flagged: tuple[str, ...] = ()
     mixes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    bank: Bank | None = None
     memory: dict[Any, Any] = field(default_factory=dict)
 
     @cached_property
@@ -113,6 +117,8 @@ class Scene:
     @property
     def calls(self) -> Array:
         """Calls by outcome, graders × outcomes."""
+        if self.bank is not None:
+            return self.bank.calls
         return self.grid.calls if self.grid is not None else self._counts.calls
 
     @property
@@ -193,7 +199,7 @@ class Scene:
         A frequency weight stands for so many equal responses: as many clusters where every
         response is its own, else so many times within its cluster.
         """
-        grid = self.grid
+        grid = self.grid if self.grid is not None else self.bank
         assert grid is not None
         weights = None if grid.weights is None else grid.weights[rows]
         copies = None
@@ -211,6 +217,27 @@ class Scene:
             weights=weights,
             copies=copies,
             stratum=None if grid.stratum is None else grid.stratum[rows],
+        )
+
+    def summed(
+        self, rows: Array, cells_of: Callable[[Array], Array], shape: tuple[int, ...]
+    ) -> Tally:
+        """Sums of the cells of responses by cluster, where most cells of a response count.
+
+        ``rows`` are responses of the bank; ``cells_of(rows)`` gives their cells, ``(rows, *shape)``
+        whole numbers, and is asked in blocks, so that memory stays bounded.
+        """
+        bank = self.bank
+        assert bank is not None
+        return summed_by_cluster(
+            rows,
+            cells_of,
+            shape,
+            cluster=bank.cluster,
+            stratum=bank.stratum,
+            weights=bank.weights,
+            copies=bank.frequency and bank.own_cluster,
+            frequency=bank.frequency,
         )
 
     def _remembered(self, key: Any, make: Callable[[], Tally]) -> Tally:

@@ -21,7 +21,8 @@ class Source:
     """One input: a file, the bytes of standard input, or a frame from Python.
 
     ``name`` is what messages and reports call it (no folders); ``stem`` is the name without suffix.
-    An input that is not ``alone`` may lack columns and graders that another input has.
+    An input that is not ``alone`` may lack columns and graders that another input has. One that was
+    ``searched`` was not named by the user but found in a folder; its name is its place there.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Source:
     content: bytes | None = None
     frame: pl.DataFrame | None = None
     alone: bool = True
+    searched: bool = False
 
     @classmethod
     def of_frame(cls, frame: Any, *, name: str = "frame") -> Source:

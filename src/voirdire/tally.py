@@ -136,6 +136,66 @@ def count(
     return Tally(rows, flat.clusters, flat.strata, sizes)
 
 
+def summed_by_cluster(
+    rows: Array,
+    cells_of: Callable[[Array], Array],
+    shape: tuple[int, ...],
+    *,
+    cluster: Array,
+    stratum: Array | None = None,
+    weights: Array | None = None,
+    copies: bool = False,
+    frequency: bool = False,
+) -> Tally:
+    """The cells of units added up by cluster; for events that fill most of their cells.
+
+    ``rows`` are places in ``cluster``, ``stratum`` and ``weights``; ``cells_of(rows)`` gives whole
+    numbers of ``(rows, *shape)``. A ``frequency`` weight stands for so many equal units: with
+    ``copies`` they are so many clusters.
+    """
+    size = int(np.prod(shape))
+    rows = rows[np.argsort(cluster[rows], kind="stable")]
+    codes = cluster[rows]
+    starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if len(rows) else rows[:0]
+    ends = np.r_[starts, len(rows)]
+    # Blocks of whole clusters, of about so many cells each.
+    limit = max(1, _BLOCK // size)
+    tallies = []
+    low = 0
+    while low < len(starts):
+        high = max(low + 1, int(np.searchsorted(ends, ends[low] + limit, side="right")) - 1)
+        span = rows[ends[low] : ends[high]]
+        cells = cells_of(span).reshape(len(span), size)
+        at = ends[low:high] - ends[low]
+        first = span[at]
+        many = np.ones(high - low, dtype=np.int64)
+        of = np.zeros(high - low, dtype=np.int64) if stratum is None else stratum[first]
+        if weights is None or copies:
+            if weights is not None:
+                many = np.rint(weights[first]).astype(np.int64)
+            summed_rows = np.add.reduceat(cells, at, axis=0, dtype=np.int64)
+            sizes = summed_rows
+        elif frequency:
+            times = np.rint(weights[span]).astype(np.int64)
+            summed_rows = np.add.reduceat(cells * times[:, None], at, axis=0, dtype=np.int64)
+            sizes = summed_rows
+        else:
+            summed_rows = np.add.reduceat(cells * weights[span][:, None], at, axis=0)
+            sizes = np.add.reduceat(cells, at, axis=0, dtype=np.int64)
+        tallies.append(
+            _distinct(
+                shaped := summed_rows.reshape(-1, *shape),
+                many,
+                of,
+                shaped if sizes is summed_rows else sizes.reshape(-1, *shape),
+            )
+        )
+        low = high
+    if not tallies:
+        return of_rows(np.zeros((0, *shape), dtype=np.int64))
+    return _together(tallies)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Events:
     """Events sorted by cluster; ``starts`` is where each cluster begins."""
@@ -239,12 +299,19 @@ def _together(tallies: list[Tally]) -> Tally:
 
 
 def of_rows(
-    rows: Array, *, stratum: Array | None = None, multiplicity: Array | None = None
+    rows: Array,
+    *,
+    stratum: Array | None = None,
+    multiplicity: Array | None = None,
+    sizes: Array | None = None,
 ) -> Tally:
-    """A tally from one row of counts a cluster, ``(clusters, *shape)``."""
+    """A tally from one row of counts a cluster, ``(clusters, *shape)``.
+
+    Rows that are no whole numbers need ``sizes``, whole numbers of the same shape.
+    """
     clusters = np.ones(len(rows), dtype=np.int64) if multiplicity is None else multiplicity
     strata = np.zeros(len(rows), dtype=np.int64) if stratum is None else stratum
-    return _distinct(rows, clusters, strata, rows)
+    return _distinct(rows, clusters, strata, rows if sizes is None else sizes)
 
 
 def _distinct(rows: Array, clusters: Array, strata: Array, sizes: Array) -> Tally:

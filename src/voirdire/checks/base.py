@@ -40,7 +40,8 @@ class Check:
 
     ``would_miss`` says what a clear answer does not rule out. ``rank`` orders checks: one that
     reads the findings of another comes after it. Checks that ``flags`` are set for come first of
-    all: the graders that they find are the flagged ones.
+    all: the graders that they find are the flagged ones. ``kinds`` are the kinds of labels that the
+    check can look at.
     """
 
     name: str
@@ -49,3 +50,4 @@ class Check:
     would_miss: str
     rank: int = 50
     flags: bool = False
+    kinds: tuple[str, ...] = ("labels", "counts")

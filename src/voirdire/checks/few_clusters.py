@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from voirdire.checks.base import Check, Evidence
 from voirdire.finding import Finding, State, Strength
+from voirdire.scene import Scene
+from voirdire.sides import standard
 from voirdire.wording import plural, say
+
+Array = np.ndarray[Any, Any]
 
 
 def run(evidence: Evidence) -> Iterable[Finding]:
-    grid = evidence.whole.grid
-    if grid is None:
+    grid, bank = evidence.whole.grid, evidence.whole.bank
+    if grid is not None:
+        clusters = len(np.unique(grid.cluster[(grid.codes >= 0).any(axis=1)]))
+    elif bank is not None:
+        clusters = len(np.unique(bank.cluster[_scored(evidence.whole)]))
+    else:
         return
-    labelled = (grid.codes >= 0).any(axis=1)
-    clusters = len(np.unique(grid.cluster[labelled]))
-    what = plural(clusters, "cluster")
+    if bank is not None and not clusters:
+        yield _none_scored(evidence.whole)
+        return
+    what = plural(clusters, "cluster") + (" of scored responses" if bank is not None else "")
     if not evidence.clusters_declared:
         what = plural(clusters, "response") + " (each its own cluster)"
     few_from = evidence.whole.options.few_clusters
@@ -28,12 +38,13 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             state=State.FOUND,
             strength=Strength.CERTAIN,
             sentence=say(
-                "There {are} {what}, which is few: intervals rest on them and not on the labels. "
+                "There {are} {what}, which is few: intervals rest on them and not on the {labels}. "
                 "Measured coverage of 95 % intervals with 10 to 20 clusters: percentile bootstrap "
                 "about 90 to 91 % for a rate of 0.5 and 83 to 88 % for 0.05; Korn–Graubard 92 to "
                 "94 % and logit jackknife-t 91 to 93 % for 0.05.{few}",
                 are="is" if clusters == 1 else "are",
                 what=what,
+                labels="labels" if bank is None else "verdicts",
                 few=few,
             ),
             weight=float(few_from - clusters),
@@ -47,10 +58,41 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         )
 
 
+def _none_scored(scene: Scene) -> Finding:
+    """No cluster at all: what is missing is verdicts, and more clusters would not help."""
+    both = bool(scene.gold and scene.panel)
+    return Finding(
+        code="few_clusters",
+        state=State.FOUND,
+        strength=Strength.CERTAIN,
+        sentence=say(
+            "No response was scored in full by {who}, so there are no totals and no cluster for intervals "
+            "of what rests on them: the gate and all coefficients.",
+            who=("both a judge and ", *standard(scene)) if both else "a judge",
+        ),
+        weight=float(scene.options.few_clusters),
+        next_step=(
+            "See what each grader lacks (outcomes_unread, and the notes): lines without any verdict, or "
+            "judge and gold on different responses.",
+        ),
+    )
+
+
+def _scored(scene: Scene) -> Array:
+    """The responses of a bank that a judge scored in full (where there is gold, gold too)."""
+    bank = scene.bank
+    assert bank is not None
+    by_a_judge = bank.complete[:, [bank.places[g] for g in scene.panel]].any(axis=1)
+    if scene.gold and scene.panel:
+        return np.asarray(by_a_judge & bank.complete[:, bank.places[scene.gold]])
+    return np.asarray(by_a_judge if scene.panel else bank.complete.any(axis=1))
+
+
 CHECK = Check(
     name="few_clusters",
     codes={"few_clusters": "There are fewer than 30 clusters."},
     run=run,
     would_miss="Clusters that nobody declared: responses of one prompt that stand each on its own.",
     rank=60,
+    kinds=("labels", "counts", "checklist"),
 )

@@ -42,7 +42,7 @@ def named_like_a_cluster(name: str) -> bool:
 
 def run(evidence: Evidence) -> Iterable[Finding]:
     labels = evidence.labels
-    if labels is None or labels.kind != "labels":
+    if labels is None or labels.kind == "counts":
         return
     looked = [t.name for t in labels.tags if t.per_response and named_like_a_cluster(t.name)]
     found = [
@@ -126,4 +126,5 @@ CHECK = Check(
         "that are alike and not the same; a column that differs between the labels of one response."
     ),
     rank=61,
+    kinds=("labels", "counts", "checklist"),
 )

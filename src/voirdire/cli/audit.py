@@ -61,8 +61,8 @@ def audit(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the report here too; the suffix picks the format: .html .md .tex .json "
-            ".csv .parquet .txt. Repeatable.",
+            help="Write the report here too; the suffix picks the format: .html .md .json .csv "
+            ".parquet .txt. Repeatable.",
             rich_help_panel="Output",
             show_default=False,
         ),
@@ -99,8 +99,8 @@ def audit(
 
     from voirdire import auditing
 
-    with working("Reading", quiet=quiet):
-        labels = auditing.read(*inputs, options=options)
+    with working("Reading", quiet=quiet) as progress:
+        labels = auditing.read(*inputs, options=options, progress=progress)
     note(labels.notices)
     with working("Auditing", quiet=quiet):
         result = auditing.run(labels, options)

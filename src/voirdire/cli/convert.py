@@ -59,8 +59,8 @@ def convert(
 
     from voirdire import auditing
 
-    with working("Reading", quiet=quiet):
-        labels = auditing.read(*inputs, options=options)
+    with working("Reading", quiet=quiet) as progress:
+        labels = auditing.read(*inputs, options=options, progress=progress)
     note(labels.notices)
     write_all(output, labels.write, quiet=quiet)
 

@@ -30,6 +30,11 @@ DEMOS = {
         " --graders harmbench_cf,gpt4_cf,llamaguard2_cf,llama3_cf"
         " --gold human_majority --scale 0,1",
     ),
+    "judge-item-bank": (
+        "judge_item_bank.csv",
+        "--layout checklist --response item_id --question question_id"
+        " --cut 4 --cut 5 --cut 6 --cut 7",
+    ),
     "missing-class-a": (
         "missing_class_a.csv",
         "--layout counts --scale refusal,evasion,compliance"

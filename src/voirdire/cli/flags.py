@@ -78,6 +78,7 @@ _GRADERS = "Graders"
 _SCALE = "Scale and label clean-up"
 _RATES = "Rates and the collapse rule"
 _SLICES = "Slices and votes"
+_GATES = "Gates of checklists"
 _INTERVALS = "Intervals"
 _CHECKS = "Thresholds of checks"
 _FILES = "Reading"
@@ -102,7 +103,12 @@ READING: tuple[Flag, ...] = (
         "with a recognised name, else each response is its own cluster.",
         panel=_COLUMNS,
     ),
-    Flag(name="question", help="The question of a checklist.", panel=_COLUMNS),
+    Flag(
+        name="question",
+        help="The question of a checklist, if each has its own lines. Default: question_id or question; "
+        "none for one checklist for all.",
+        panel=_COLUMNS,
+    ),
     Flag(name="vote", help="The repeat under one prompt.", panel=_COLUMNS),
     Flag(name="phrasing", help="The wording of the instruction.", panel=_COLUMNS),
     Flag(name="weight", help="The weight of the response.", panel=_COLUMNS),
@@ -119,6 +125,13 @@ READING: tuple[Flag, ...] = (
         panel=_COLUMNS,
     ),
     Flag(name="line", help="The line of a checklist (long).", panel=_COLUMNS),
+    Flag(
+        name="line_prefix",
+        help="What stands before the number in the columns of a checklist: L for L1 or NAME_L1. "
+        "Default: e.",
+        panel=_COLUMNS,
+        metavar="P",
+    ),
     Flag(
         name="step",
         help="The step of a decision path after labelling; steps come in order of first appearance, "
@@ -316,6 +329,20 @@ AUDITING: tuple[Flag, ...] = (
         help="How votes make a label: majority (the default; no majority is no label) or first.",
         panel=_SLICES,
         metavar="majority|first",
+    ),
+    Flag(
+        name="cut",
+        help="A response passes the gate with at least this many lines met. Repeatable.",
+        panel=_GATES,
+        form=Form.REPEATED,
+        metavar="C",
+    ),
+    Flag(
+        name="livingston_lewis_grid",
+        help="Livingston–Lewis on a grid of so many points, as printed (400). Default: exactly.",
+        panel=_GATES,
+        form=Form.WHOLE,
+        metavar="N",
     ),
     Flag(
         name="depends_ratio",

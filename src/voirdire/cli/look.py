@@ -37,8 +37,8 @@ def look(
     """Look into a file: what is in it, what can be computed, what cannot and why, and the next command."""
     from voirdire import looking
 
-    with working("Reading"):
-        document = looking.document(inputs, options)
+    with working("Reading") as progress:
+        document = looking.document(inputs, options, progress=progress)
     show(document)
 
 

@@ -98,22 +98,38 @@ def note(notices: Iterable[Text | str]) -> None:
 
 
 @contextmanager
-def working(what: str, *, quiet: bool = False) -> Iterator[None]:
-    """Tell a person at a terminal that work goes on, if it takes longer than a second."""
+def working(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Tell a person at a terminal that work goes on, if it takes longer than a second.
+
+    What it gives is told how many of how many files are done, and shows a bar where there are several.
+    """
     if quiet or not sys.stderr.isatty():
-        yield
+        yield lambda done, total: None
         return
     import threading
 
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-    status = Console(stderr=True).status(f"{what} …")
-    timer = threading.Timer(PATIENCE, status.start)
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description} {task.fields[counts]}"),
+        BarColumn(bar_width=None),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    task = bar.add_task(f"{what} …", total=None, counts="")
+
+    def told(done: int, total: int) -> None:
+        if total > 1:
+            bar.update(task, completed=done, total=total, counts=f"{done:,} of {total:,} files")
+
+    timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True
     timer.start()
     try:
-        yield
+        yield told
     finally:
         timer.cancel()
         timer.join()
-        status.stop()
+        bar.stop()

@@ -16,6 +16,10 @@ EXAMPLES = examples(
     ("What can be reproduced", "voirdire reproduce"),
     ("The ledger of “The Missing Compliance Class”", "voirdire reproduce missing-class"),
     (
+        "The ledger of “Three Ways Classical Test Theory Can Mislead”",
+        "voirdire reproduce three-ways",
+    ),
+    (
         "All lines in a page, and as a table for programs",
         "voirdire reproduce missing-class -o ledger.html -o ledger.csv",
     ),
@@ -28,7 +32,8 @@ def reproduce(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The paper: missing-class. Without it, what can be reproduced is listed.",
+            help="The paper: missing-class or three-ways. Without it, what can be reproduced is "
+            "listed.",
             show_default=False,
         ),
     ] = "",
@@ -50,9 +55,9 @@ def reproduce(
 ) -> None:
     """Recompute the figures of a paper, and show which hold, which do not, and which cannot be.
 
-    Each printed figure is one line: what it comes out as from the printed counts or from other
-    printed figures, without its own printed value; or why it cannot be recomputed. The exit
-    status is 1 where a line does not hold.
+    Each printed figure is one line: what it comes out as from the verdicts that ship, from the
+    printed counts or from other printed figures, without its own printed value; or why it cannot
+    be recomputed. The exit status is 1 where a line does not hold.
     """
     outputs = output or []
     check_outputs(outputs, [], format_suffixes() if outputs else (), what="a ledger")

@@ -116,7 +116,7 @@ def evidence_text(estimate: Estimate) -> Text:
     if estimate.n is not None:
         rests.append(f"n = {counted(estimate.n)}")
     if estimate.clusters is not None:
-        rests.append(f"{counted(estimate.clusters)} clusters")
+        rests.append(f"{counted(estimate.clusters)} {'cluster' if estimate.clusters == 1 else 'clusters'}")
     if rests:
         parts.append(f" ({', '.join(rests)})")
     if shown.reason:

@@ -13,7 +13,7 @@ from itertools import islice
 import polars as pl
 
 from voirdire.errors import InputError
-from voirdire.readers._raw import Problems, RawTable, blank_to_null, unique_names
+from voirdire.readers._raw import Problems, RawTable, blank_to_null, shown_name, unique_names
 from voirdire.readers._text import encoding_of, head_text, open_text, refuse_binary, undecodable
 from voirdire.rows import CANONICAL
 from voirdire.source import HEAD_BYTES, Source
@@ -154,7 +154,7 @@ def read_delimited(source: Source, asked_encoding: str) -> RawTable:
         _report_ragged(source, encoding, delimiter, width)
     if not chunks:
         raise InputError(
-            f"{name}: the table has a header ({', '.join(printable(h) for h in header[:8])}) "
+            f"{name}: the table has a header ({', '.join(shown_name(h) for h in header[:8])}) "
             "and no rows."
         )
     frame = pl.concat(chunks).rechunk()

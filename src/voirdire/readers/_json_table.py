@@ -63,16 +63,23 @@ class _Decoder(json.JSONDecoder):
         return keys
 
 
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_FIXED = {None: "null", True: "true", False: "false"}
+
+
 def _compact(value: Any) -> str:
     """A nested value as compact JSON text."""
-    if isinstance(value, dict):
-        inner = (f"{_compact(str(k))}:{_compact(v)}" for k, v in value.items())
+    kind = type(value)
+    if kind is str:
+        return _quoted(value)
+    if kind is dict:
+        inner = [f"{_quoted(str(k))}:{_compact(v)}" for k, v in value.items()]
         return "{" + ",".join(inner) + "}"
-    if isinstance(value, list):
+    if kind is list:
         return "[" + ",".join(map(_compact, value)) + "]"
-    if isinstance(value, Number):
+    if kind is Number:
         return str(value)
-    return json.dumps(value, ensure_ascii=False)
+    return _FIXED[value]
 
 
 def cell_text(value: Any) -> str | None:

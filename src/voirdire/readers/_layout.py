@@ -14,7 +14,7 @@ from voirdire.errors import InputError, UsageError
 from voirdire.labels import gold_name, number_form
 from voirdire.options import MISSING, OUTCOMES, Options
 from voirdire.readers._raw import SHOWN_LETTERS, Problems, RawTable, shown, shown_name
-from voirdire.rows import CANONICAL, Place
+from voirdire.rows import CANONICAL, Lines, Place
 from voirdire.wording import Name, Text, listed, printable, say
 
 RECOGNISED: Mapping[str, tuple[str, ...]] = {
@@ -48,7 +48,7 @@ ROLES = (
 )
 # A column that is used under one of these says no more as a tag than it says there.
 _USED_UP = ("grader", "label", "outcome", "weight")
-_CHECKLIST_LINE = re.compile(r"(.*?)_?e(\d+)")
+_PLAIN = ("response", "grader", "label")
 _WHOLE_NUMBER = re.compile(r"\s*\+?(\d+)(\.0*)?\s*")
 _LIKE_A_NUMBER = r"^\s*[+\-]?\d[\d.,' _]*%?\s*$"
 _OUTCOME_WORDS = (*OUTCOMES[1:], MISSING)
@@ -60,7 +60,9 @@ class Plan:
 
     ``keys`` has the source columns of each canonical column (several are joined). ``graders`` are
     the columns of a wide table in their order; ``classes``, ``outcomes`` and ``total`` those of a
-    count table. ``needs`` are the options that must be given first, with the columns in question.
+    count table. In a checklist ``lines`` has the lines of each grader with their columns, ``texts`` the
+    columns that hold what a line asks; ``bits`` says that the columns of ``graders`` hold one character
+    a line, and ``items`` is a column of lists. ``needs`` are the options that must be given first, with the columns in question.
     """
 
     layout: str
@@ -70,6 +72,10 @@ class Plan:
     unprinted: tuple[str, ...] = ()
     outcomes: Mapping[str, str] = field(default_factory=dict)
     total: str = ""
+    lines: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    bits: bool = False
+    items: str = ""
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Text, ...] = ()
 
@@ -85,6 +91,8 @@ class Laid:
     order: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     notices: tuple[Text, ...] = ()
+    lines: Lines | None = None
+    height: int | None = None
 
 
 # --- columns ------------------------------------------------------------------------------------
@@ -147,6 +155,8 @@ def named_columns(
         if not spec:
             continue
         columns = _split_names(spec, table.columns)
+        if columns is None and role == "question" and spec.lower() == "none":
+            continue
         if columns is None:
             if alone:
                 raise _no_column(table, f"--{role}", spec)
@@ -200,13 +210,13 @@ def candidates(table: RawTable, role: str) -> list[str]:
         if table.frame[c].null_count() < table.frame.height
     ]
     if role == "response" and len(found) > 1:
-        ids = [c for c in found if not _is_prose(table.frame[c])]
+        ids = [c for c in found if not is_prose(table.frame[c])]
         # A column `response` beside an `id` often holds what was said, not which response it is.
         found = ids or found
     return found
 
 
-def _is_prose(series: pl.Series) -> bool:
+def is_prose(series: pl.Series) -> bool:
     texts = series.drop_nulls().head(1000).cast(pl.String)
     return bool(texts.len() and texts.str.contains(r"\S\s+\S").mean() > 0.5)  # type: ignore[operator]
 
@@ -214,7 +224,7 @@ def _is_prose(series: pl.Series) -> bool:
 # --- which layouts ------------------------------------------------------------------------------
 
 
-def _with_recognised(
+def with_recognised(
     table: RawTable, keys: Mapping[str, tuple[str, ...]], roles: Sequence[str], taken: Sequence[str]
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, tuple[str, ...]], list[Text]]:
     """The keys, completed by recognised names: the keys, what is unclear, and notices.
@@ -257,16 +267,17 @@ def _with_recognised(
 def _canonical_keys(table: RawTable) -> dict[str, tuple[str, ...]]:
     """Canonical names that a long table uses for what they mean here.
 
-    Where voirdire wrote the table, or response, grader and label are all called by these names, the
-    other canonical names mean what they mean to us. An ``outcome`` is known by its values.
+    Where voirdire wrote the table they mean what they mean to us. In any other table a weight or a
+    stratum changes results and is never guessed from a name, as in a wide one. An ``outcome`` is
+    known by its values; where response, grader and label are all called by these names, so are the
+    cluster and the vote.
     """
     columns = table.columns
     keys: dict[str, tuple[str, ...]] = {}
-    if table.own or all(c in columns for c in ("response", "grader", "label")):
+    if table.own:
         keys = {c: (c,) for c in CANONICAL if c in columns}
-        if not table.own:
-            keys.pop("line", None)
-            keys.pop("outcome", None)
+    elif all(c in columns for c in _PLAIN):
+        keys = {c: (c,) for c in (*_PLAIN, "cluster", "vote") if c in columns}
     if "outcome" in columns and "outcome" not in keys:
         # What stands behind a colon is the reason.
         values = table.frame["outcome"].drop_nulls().str.replace(r"(?s):.*", "")
@@ -282,7 +293,7 @@ def _long_plan(
     own = {r: c for r, c in _canonical_keys(table).items() if r not in keys}
     named = {c for columns in keys.values() for c in columns}
     own = {r: c for r, c in own.items() if not named & set(c)}
-    full, unclear, notices = _with_recognised(
+    full, unclear, notices = with_recognised(
         table, {**own, **keys}, ("label", "grader", "response", "cluster", "vote"), ()
     )
     if "label" not in full and "label" not in unclear and not forced:
@@ -292,17 +303,13 @@ def _long_plan(
             if any(g in table.columns for g in options.graders):
                 return None  # the graders are columns, so this is a wide table
         elif any(g in table.columns for g in options.graders):
-            seen = table.frame.select(_joined(full["grader"]).unique()).to_series()
+            seen = table.frame.select(joined(full["grader"]).unique()).to_series()
             if not seen.is_in(list(options.graders)).any():
                 return None
     needs = dict(unclear)
     for role in ("response", "label"):
         if role not in full and role not in needs:
             needs[role] = ()
-    if "weight" in own and not table.own:
-        notices.append(
-            say("The column {column} is taken as the weight of a response.", column=Name("weight"))
-        )
     return Plan(layout="long", keys=full, needs=needs, notices=tuple(notices))
 
 
@@ -394,7 +401,7 @@ def _wide_plan(
         *options.people,
         gold_name(table.columns, options),
     ]
-    full, unclear, notices = _with_recognised(
+    full, unclear, notices = with_recognised(
         table, keys, ("response", "cluster", "vote"), listed_columns
     )
     used = {c for columns in full.values() for c in columns}
@@ -430,7 +437,7 @@ def _counts_plan(
     if not forced and any(r in keys for r in ("label", "response")):
         return None
     keys = {r: c for r, c in keys.items() if r == "grader"}
-    full, unclear, notices = _with_recognised(table, keys, ("grader",), ())
+    full, unclear, notices = with_recognised(table, keys, ("grader",), ())
     needs = dict(unclear)
     if "grader" not in full and "grader" not in needs:
         if not forced:
@@ -504,26 +511,6 @@ def _holds_counts(series: pl.Series) -> bool:
     return whole == values.len() or (like == values.len() and 2 * whole >= values.len())
 
 
-def _checklist_plan(
-    table: RawTable, options: Options, keys: Mapping[str, tuple[str, ...]]
-) -> Plan | None:
-    """Whether a table is a checklist: a line column, or columns ``NAME_e1 … NAME_eK``."""
-    lines: dict[str, set[int]] = {}
-    for column in table.columns:
-        found = _CHECKLIST_LINE.fullmatch(column)
-        if found and (column not in options.graders):
-            lines.setdefault(found[1], set()).add(int(found[2]))
-    running = any(len(n) >= 2 and n == set(range(min(n), min(n) + len(n))) for n in lines.values())
-    long = "line" in keys or (
-        table.own
-        and "line" in table.columns
-        and table.frame["line"].null_count() < len(table.frame)
-    )
-    if not long and not (running and not any(g in table.columns for g in options.graders)):
-        return None
-    return Plan(layout="checklist", keys=keys)
-
-
 def which_layouts(
     table: RawTable,
     options: Options,
@@ -531,20 +518,13 @@ def which_layouts(
     *,
     alone: bool = True,
 ) -> tuple[Plan, ...]:
-    """The layouts that a table fits, each with which column is what.
+    """The layouts of labels and counts that a table fits, each with which column is what.
 
     ``keys`` are the columns that options name. A plan with ``needs`` fits once these are given.
     With a layout named in the options only that one is looked at.
     """
     wanted = options.layout
     found: list[Plan | None] = []
-    if wanted in ("auto", "checklist"):
-        checklist = _checklist_plan(table, options, keys)
-        if wanted == "checklist":
-            return (checklist or Plan(layout="checklist", keys=keys),)
-        if checklist and "line" in checklist.keys:
-            return (checklist,)
-        found.append(checklist)
     if wanted in ("auto", "long"):
         found.append(_long_plan(table, options, keys, forced=wanted == "long"))
     if wanted in ("auto", "wide"):
@@ -557,7 +537,7 @@ def which_layouts(
 # --- rows ---------------------------------------------------------------------------------------
 
 
-def _joined(columns: Sequence[str]) -> pl.Expr:
+def joined(columns: Sequence[str]) -> pl.Expr:
     if len(columns) == 1:
         return pl.col(columns[0])
     return pl.concat_str([pl.col(c) for c in columns], separator="/")
@@ -570,22 +550,22 @@ def _refuse_merged(table: RawTable, role: str, columns: Sequence[str]) -> None:
     frame = table.frame.select(columns).drop_nulls()
     if not frame.select(pl.any_horizontal(pl.all().str.contains("/", literal=True).any())).item():
         return
-    distinct = frame.unique().with_columns(_joined(columns).alias("\0joined"))
+    distinct = frame.unique().with_columns(joined(columns).alias("\0joined"))
     twice = distinct.filter(pl.col("\0joined").is_duplicated()).sort("\0joined", *columns)
     if not twice.height:
         return
-    joined = twice["\0joined"][0]
-    first, second = twice.filter(pl.col("\0joined") == joined).select(columns).rows()[:2]
+    merged = twice["\0joined"][0]
+    first, second = twice.filter(pl.col("\0joined") == merged).select(columns).rows()[:2]
     as_text = " and ".join(
         "(" + ", ".join(f'"{printable(cell)}"' for cell in row) + ")" for row in (first, second)
     )
     raise InputError(
         f"{printable(table.name)}: --{role} {'+'.join(map(shown_name, columns))}: {as_text} both "
-        f'become "{printable(joined)}". Join the columns in another order, or --recode a spelling.'
+        f'become "{printable(merged)}". Join the columns in another order, or --recode a spelling.'
     )
 
 
-def _canonical_frame(
+def canonical_frame(
     table: RawTable, keys: Mapping[str, tuple[str, ...]], used_up: Sequence[str]
 ) -> tuple[pl.DataFrame, list[Text]]:
     """The canonical columns that ``keys`` give, then every other column as a tag.
@@ -599,7 +579,7 @@ def _canonical_frame(
         if not columns:
             continue
         _refuse_merged(table, role, columns)
-        expressions.append(_joined(columns).alias(role))
+        expressions.append(joined(columns).alias(role))
         if len(columns) == 1 and (columns[0] == role or role in _USED_UP):
             gone.add(columns[0])
     notices: list[Text] = []
@@ -626,7 +606,7 @@ def _canonical_frame(
     return frame, notices
 
 
-def _mixed_notices(table: RawTable, keys: Mapping[str, tuple[str, ...]]) -> list[Text]:
+def mixed_notices(table: RawTable, keys: Mapping[str, tuple[str, ...]]) -> list[Text]:
     return [
         say(
             "Column {column}: {n} values are a number in some rows and text in others (such as "
@@ -663,7 +643,7 @@ def own_plan(table: RawTable, keys: Mapping[str, tuple[str, ...]]) -> Plan:
     return Plan(layout="long", keys={**own, **keys}, needs=needs)
 
 
-def _without_empty_rows(table: RawTable) -> tuple[pl.DataFrame, np.ndarray | None, list[Text]]:
+def without_empty_rows(table: RawTable) -> tuple[pl.DataFrame, np.ndarray | None, list[Text]]:
     """The rows that hold anything at all, with their positions in the file."""
     # A table's first column is rarely blank: look at the others only where it is.
     if not table.frame[table.columns[0]].null_count():
@@ -675,7 +655,7 @@ def _without_empty_rows(table: RawTable) -> tuple[pl.DataFrame, np.ndarray | Non
     return table.frame.filter(~empty), np.flatnonzero(~empty.to_numpy()), notices
 
 
-def _refuse_blank(
+def refuse_blank(
     table: RawTable,
     frame: pl.DataFrame,
     index: np.ndarray | None,
@@ -698,7 +678,7 @@ def _refuse_blank(
     )
 
 
-def _no_graders(table: RawTable, options: Options, seen: Sequence[str], what: str) -> UsageError:
+def no_graders(table: RawTable, options: Options, seen: Sequence[str], what: str) -> UsageError:
     wanted = [g for g in options.graders if g not in seen]
     names = ", ".join(shown_name(s) for s in seen[:20])
     more = f" and {len(seen) - 20:,} more" if len(seen) > 20 else ""
@@ -713,7 +693,7 @@ def lay_out(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> La
     if plan.layout == "counts" and not plan.classes:
         laid = _own_counts(table)
     elif plan.layout == "long":
-        laid = _long(table, options, plan, alone=alone)
+        laid = long_table(table, options, plan, alone=alone)
     elif plan.layout == "wide":
         laid = _wide(table, options, plan, alone=alone)
     else:
@@ -721,17 +701,17 @@ def lay_out(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> La
     return replace(laid, notices=(*table.notices, *plan.notices, *laid.notices))
 
 
-def _long(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid:
+def long_table(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid:
     keys = dict(plan.keys)
-    raw, index, notices = _without_empty_rows(table)
+    raw, index, notices = without_empty_rows(table)
     if not raw.height:
         raise InputError(f"{printable(table.name)}: all rows are blank.")
     held = replace(table, frame=raw)
     for role in ("response", "grader"):
         if role in keys:
-            _refuse_blank(table, raw, index, role, keys[role])
-    frame, renamed = _canonical_frame(held, keys, ())
-    notices += [*_mixed_notices(table, keys), *renamed]
+            refuse_blank(table, raw, index, role, keys[role])
+    frame, renamed = canonical_frame(held, keys, ())
+    notices += [*mixed_notices(table, keys), *renamed]
     if "grader" in keys:
         seen = tuple(frame["grader"].unique(maintain_order=True).to_list())
     else:
@@ -747,7 +727,7 @@ def _long(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
         missing = [g for g in options.graders if g not in seen]
         here = [g for g in seen if g in wanted]
         if missing and (alone or not here):
-            raise _no_graders(table, options, seen, "grader")
+            raise no_graders(table, options, seen, "grader")
         dropped = [g for g in seen if g not in wanted]
         if dropped:
             keep = frame["grader"].is_in(list(wanted))
@@ -776,14 +756,14 @@ def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
     if options.graders and alone:
         missing = [g for g in options.graders if g not in graders]
         if missing:
-            raise _no_graders(table, options, table.columns, "column")
+            raise no_graders(table, options, table.columns, "column")
     notices: list[Text] = []
     index: np.ndarray | None = None
     if "response" in keys:
-        raw, index, notices = _without_empty_rows(table)
+        raw, index, notices = without_empty_rows(table)
         if not raw.height:
             raise InputError(f"{printable(table.name)}: all rows are blank.")
-        _refuse_blank(table, raw, index, "response", keys["response"])
+        refuse_blank(table, raw, index, "response", keys["response"])
     else:
         raw = table.frame
         notices.append(
@@ -792,8 +772,8 @@ def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
                 "from 1. Name it with --response."
             )
         )
-    frame, renamed = _canonical_frame(replace(table, frame=raw), keys, graders)
-    notices += [*_mixed_notices(table, keys), *renamed]
+    frame, renamed = canonical_frame(replace(table, frame=raw), keys, graders)
+    notices += [*mixed_notices(table, keys), *renamed]
     n, k = raw.height, len(graders)
     if "response" not in keys:
         numbers = pl.int_range(1, n + 1, eager=True).cast(pl.String).alias("response")
@@ -826,18 +806,18 @@ def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
 
 
 def _counts(table: RawTable, options: Options, plan: Plan) -> Laid:
-    raw, index, notices = _without_empty_rows(table)
+    raw, index, notices = without_empty_rows(table)
     if not raw.height:
         raise InputError(f"{printable(table.name)}: all rows are blank.")
     keys = dict(plan.keys)
-    _refuse_blank(table, raw, index, "grader", keys["grader"])
+    refuse_blank(table, raw, index, "grader", keys["grader"])
     held = replace(table, frame=raw)
     columns = [
         *plan.classes.values(),
         *plan.outcomes.values(),
         *([plan.total] if plan.total else []),
     ]
-    frame, renamed = _canonical_frame(held, keys, columns)
+    frame, renamed = canonical_frame(held, keys, columns)
     notices += renamed
     tags = [c for c in frame.columns if c not in CANONICAL]
     lines = [table.line(int(index[i]) if index is not None else i) for i in range(raw.height)]
@@ -853,7 +833,7 @@ def _counts(table: RawTable, options: Options, plan: Plan) -> Laid:
         seen_all = frame["grader"].to_list()
         missing = [g for g in options.graders if g not in seen_all]
         if missing:
-            raise _no_graders(table, options, list(dict.fromkeys(seen_all)), "grader")
+            raise no_graders(table, options, list(dict.fromkeys(seen_all)), "grader")
     kept: list[int] = []
     graders = frame["grader"].to_list()
     named = {*options.graders, options.reference, *options.people, gold_name(graders, options)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import polars as pl
@@ -12,6 +13,7 @@ import polars as pl
 from voirdire.errors import InputError, UsageError, VoirdireError
 from voirdire.labels import gold_name, number_form
 from voirdire.options import Options
+from voirdire.readers._checklist import PREFIX, found_prefix, holds_verdicts, numbered_columns
 from voirdire.readers._layout import Plan, candidates
 from voirdire.readers._raw import RawTable, shown_name
 from voirdire.source import Source
@@ -23,9 +25,9 @@ _LABEL_LIKE = re.compile(
     r"label|verdict|score|rating|grade|prefer|compli|refus|pass|correct|safe|harm|toxic|jailb", re.I
 )
 _NO_GRADER = re.compile(r"agreement|flag|fail|parse|error|index|idx|trial|seed|epoch|repeat", re.I)
-_NUMBERED = re.compile(r"(.*?)(\d+)")
 _CLUSTER_LIKE = re.compile(r"prompt|question|goal|behaviou?r|session|core|topic", re.I)
 _SHOWN_COLUMNS = 24
+_LONGEST_WORD = 2000
 _MOST_CLASSES = 12
 
 
@@ -41,14 +43,14 @@ def _given(options: Options, without: Sequence[str]) -> list[str]:
             continue
         flag = "--" + name.replace("_", "-")
         current = getattr(options, name)
-        if name in ("map", "failed"):
+        if name in ("map", "failed", "drop"):
             words += [w for old, new in current for w in (flag, f"{old}={new}")]
         elif name == "recode":
             words += [w for column, old, new in current for w in (flag, f"{column}:{old}={new}")]
         elif name in ("range", "rate", "derived_from"):
             words += [w for key, parts in current for w in (flag, f"{key}={'+'.join(parts)}")]
-        elif name in ("missing", "by"):
-            words += [w for text in current for w in (flag, text)]
+        elif name in ("missing", "by", "cut", "standardise"):
+            words += [w for text in current for w in (flag, str(text))]
         elif isinstance(value, list):
             words += [flag, _as_list(current)]
         elif value is True:
@@ -72,6 +74,8 @@ def command(
         if text:
             words += [f"--{role.replace('_', '-')}", text]
     words += _given(options, ("layout", *(r.replace("-", "_") for r in roles)))
+    # No command with a word of this length can be copied; a hostile file may have such a column.
+    words = [w if len(w) <= _LONGEST_WORD else "COLUMN" for w in words]
     return printable(" ".join(shlex.quote(w) for w in words))
 
 
@@ -250,6 +254,8 @@ def several_fit(
 
 def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireError:
     """The error for a table in which no labels were found without more being said."""
+    if _has_lines_with_gaps(table):
+        return _may_have_gaps(source, table, options)
     grader_columns = [c for c in table.columns if _GRADER_LIKE.search(c)]
     graders = () if grader_columns else guessed_graders(table, candidates(table, "response"))
     graders = _without_gold(graders, options)
@@ -294,7 +300,7 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
         commands.append(
             command(
                 source,
-                options,
+                _with_whole_labels(table, label, options),
                 "long",
                 {
                     "response": response or "COLUMN",
@@ -336,23 +342,69 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
                 *_seen(table),
                 f"Say what they are, for example{fill}:",
                 *(f"  {c}" for c in commands),
-                *_may_be_lines(table, graders),
+                *_may_be_lines(
+                    source, table, options, (candidates(table, "response") or [response])[0]
+                ),
             ]
         )
     )
 
 
-def _may_be_lines(table: RawTable, graders: Sequence[str]) -> list[str]:
-    """A hint at checklists, if the columns that look like graders are numbered yes/no columns."""
-    numbered = [m for g in graders if (m := _NUMBERED.fullmatch(g))]
-    if len(numbered) < max(3, len(graders)) or len({m[1] for m in numbered}) > 1:
+def _has_lines_with_gaps(table: RawTable) -> bool:
+    """Whether columns ``NAME_e1``, ``NAME_e2``, ``NAME_e4`` … of yes and no stand for several graders."""
+    groups = [g for n, g in numbered_columns(table, PREFIX).items() if n and len(g) >= 2]
+    return len(groups) >= 2 and any(
+        holds_verdicts(table, list(columns.values())) for columns in groups
+    )
+
+
+def _may_have_gaps(source: Source, table: RawTable, options: Options) -> VoirdireError:
+    groups = {n: g for n, g in numbered_columns(table, PREFIX).items() if n and len(g) >= 2}
+    columns = [c for g in groups.values() for c in g.values()]
+    response = (candidates(table, "response") or [guessed_response(table, columns)])[0]
+    return InputError(
+        "\n".join(
+            [
+                f"{printable(source.name)}: the columns of {', '.join(map(shown_name, groups))} look "
+                "like the lines of a checklist, but their numbers have gaps or do not start at 1. "
+                "Columns:",
+                *_seen(table),
+                "If they are the lines:",
+                f"  {command(source, options, 'checklist', {'response': response or 'COLUMN'})}",
+            ]
+        )
+    )
+
+
+def _with_whole_labels(table: RawTable, label: str, options: Options) -> Options:
+    """The options, with rounding where a label column holds more fractions than there are classes.
+
+    Numbers from 1 to 2 are preferences between two: there a half is a tie and no rounding.
+    """
+    if not label or options.round:
+        return options
+    values = table.frame[label].drop_nulls().unique()
+    numbers = values.cast(pl.Float64, strict=False)
+    if values.len() <= _MOST_CLASSES or numbers.null_count() or (numbers % 1 == 0).all():
+        return options
+    halves = values.filter(numbers == 1.5).to_list() if numbers.is_between(1, 2).all() else []
+    ties = tuple((v, "tie") for v in sorted(halves) if v not in dict(options.map))
+    return replace(options, round=True, map=(*options.map, *ties))
+
+
+def _may_be_lines(source: Source, table: RawTable, options: Options, response: str) -> list[str]:
+    """A hint at checklists, if there are numbered columns of yes and no."""
+    prefix = found_prefix(table, response.split("+"))
+    if not prefix:
         return []
-    values = {v.strip().lower() for g in graders for v in table.frame[g].drop_nulls().unique()}
-    if not values <= {"0", "1", "true", "false", "yes", "no"}:
-        return []
+    columns = [
+        c for numbered in numbered_columns(table, prefix).values() for c in numbered.values()
+    ]
+    roles = {"response": response or "COLUMN", "line-prefix": prefix}
     return [
-        f"If {printable(graders[0])} … {printable(graders[-1])} are not graders but the lines of "
-        "a checklist: checklists are read by a later version."
+        f"If {printable(columns[0])} … {printable(columns[-1])} are not graders but the lines of "
+        "a checklist:",
+        f"  {command(source, options, 'checklist', roles)}",
     ]
 
 

@@ -11,7 +11,7 @@ from typing import BinaryIO, TextIO
 
 from voirdire.errors import InputError, UsageError
 from voirdire.source import Source
-from voirdire.wording import printable
+from voirdire.wording import plural, printable
 
 # UTF-32 first: its little-endian mark begins with the one of UTF-16.
 _MARKS = (
@@ -149,7 +149,7 @@ def undecodable(source: Source, encoding: str) -> InputError:
     further = sum(1 for _ in bad)
     known = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16"}.get(encoding, encoding)
     start = f"{printable(source.name)}, line {line:,}: byte 0x{byte:02x} is not {known}"
-    start += f" (so are bytes on {further:,} further lines)." if further else "."
+    start += f" (so are bytes on {plural(further, 'further line')})." if further else "."
     if encoding not in ("utf-8", "utf-8-sig"):
         return InputError(f"{start} Name the file's encoding with --encoding.")
     if next(_bad_lines(source, "cp1252"), None) is None:

@@ -29,7 +29,8 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reader:
-    """One format. ``sniff`` looks at name and head only; ``read`` yields all rows of the source.
+    """One format. ``sniff`` looks at name and head only; ``read`` gives all rows of the source, labels
+    and verdicts on lines apart where a log holds both.
 
     ``look`` gives what ``voirdire look`` says of the source beyond the labels themselves.
     """
@@ -38,7 +39,7 @@ class Reader:
     title: str
     suffixes: tuple[str, ...]
     sniff: Callable[[Source], Claim | None]
-    read: Callable[[Source, Options], Rows]
+    read: Callable[[Source, Options], Rows | Sequence[Rows]]
     look: Callable[[Source, Options], Sequence[Mapping[str, Any]]] = field(
         default=lambda source, options: ()
     )

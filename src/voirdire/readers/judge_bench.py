@@ -27,6 +27,7 @@ from voirdire.wording import Name, Text, listed, plural, printable, say
 SCORES, MAJORITY = "individual_human_scores", "majority_human"
 _RESERVED = (*CANONICAL, "metric")
 _SPACE = re.compile(r"[ \t\r\n,:]*")
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
 def sniff(source: Source) -> Claim | None:
@@ -88,11 +89,12 @@ def _document(source: Source, options: Options) -> dict[str, Any]:
 
 def _text(value: Any) -> str | None:
     """One label as text: a number as it is spelled, null as a blank cell."""
-    if value is None or isinstance(value, str):
-        return value
+    if value is None:
+        return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _HALF_CHARACTER.sub("\ufffd", text)
 
 
 class _Cells:

@@ -14,6 +14,7 @@ import polars as pl
 
 from voirdire.errors import InputError
 from voirdire.options import Options
+from voirdire.readers._checklist import checklist_plan, lay_out_checklist
 from voirdire.readers._columnar import read_columnar
 from voirdire.readers._delimited import read_delimited, sniffed_delimiter
 from voirdire.readers._json_table import looks_like_lines, read_json, read_json_lines
@@ -27,7 +28,7 @@ from voirdire.readers._layout import (
     recoded,
     which_layouts,
 )
-from voirdire.readers._raw import RawTable
+from voirdire.readers._raw import RawTable, shown_name
 from voirdire.readers._suggest import needs_more, none_fits, several_fit
 from voirdire.readers._text import described_binary, encoding_of, head_text
 from voirdire.readers.base import Claim, Reader
@@ -48,6 +49,7 @@ _BY_SUFFIX = {
     ".ipc": "arrow",
 }
 _MOST_COMMON = 6
+_LONGEST_NAME = 10_000  # letters in the name of a column
 
 
 def format_of(source: Source, encoding: str = "") -> str:
@@ -100,6 +102,13 @@ def raw_table(source: Source, options: Options) -> RawTable:
         table = read_json_lines(source, options.encoding)
     else:
         table = read_delimited(source, options.encoding)
+    long = next((c for c in table.columns if len(c) > _LONGEST_NAME), "")
+    if long:
+        # Such a name is an accident or an attack, and everything that looks at names would take ages.
+        raise InputError(
+            f"{printable(source.name)}: the column {shown_name(long)} has a name of {len(long):,} letters, "
+            f"and none may have more than {_LONGEST_NAME:,}. Rename it, or read the part that is a table."
+        )
     # The frame of Labels is our own table too, in whatever format it comes back.
     return replace(table, own=table.own or tuple(table.columns[: len(CANONICAL)]) == CANONICAL)
 
@@ -114,8 +123,27 @@ def _plans(
     if options.layout == "auto" and (table.carried or table.own):
         plans: tuple[Plan, ...] = (own_plan(table, keys),)
     else:
-        plans = which_layouts(table, options, keys, alone=alone)
+        plans = _fitting(table, options, keys, alone=alone)
     return table, plans, (*absent, *absent_too), unmatched
+
+
+def _fitting(
+    table: RawTable, options: Options, keys: Mapping[str, tuple[str, ...]], *, alone: bool
+) -> tuple[Plan, ...]:
+    """The plans of all layouts that fit; a line that is named makes a table a checklist."""
+    if options.layout not in ("auto", "checklist"):
+        return which_layouts(table, options, keys, alone=alone)
+    forced = options.layout == "checklist"
+    plan = checklist_plan(table, options, keys, forced=forced, alone=alone)
+    others = which_layouts(table, options, keys, alone=alone)
+    if plan is None:
+        return others
+    if "line" in plan.keys or options.line_prefix:
+        return (plan,)
+    if plan.bits and not options.graders and not options.scale:
+        # Strings of bits are no classes, though one of their columns may be called gold.
+        others = tuple(p for p in others if not set(p.graders) & set(plan.graders))
+    return (plan, *others)
 
 
 def _chosen(source: Source, table: RawTable, options: Options, plans: tuple[Plan, ...]) -> Plan:
@@ -138,13 +166,8 @@ def read(source: Source, options: Options) -> Rows:
     """
     table, plans, absent, unmatched = _plans(source, options)
     plan = _chosen(source, table, options, plans)
-    if plan.layout == "checklist":
-        raise InputError(
-            f"{printable(source.name)}: this is a checklist (verdicts line by line). Checklists are "
-            "read by a later version of voirdire. Columns that are graders of their own can be "
-            "read now: name them with --layout wide --graders A,B."
-        )
-    laid = lay_out(table, options, plan, alone=source.alone)
+    lay = lay_out_checklist if plan.layout == "checklist" else lay_out
+    laid = lay(table, options, plan, alone=source.alone)
     return Rows(
         frame=laid.frame,
         name=source.name,
@@ -159,6 +182,8 @@ def read(source: Source, options: Options) -> Rows:
         seen=laid.seen,
         absent=absent,
         unmatched=unmatched,
+        lines=laid.lines,
+        height=laid.height,
     )
 
 
@@ -198,7 +223,12 @@ def _roles(table: RawTable, plan: Plan | None) -> Mapping[str, str]:
         if role in ("scale", "graders"):
             continue
         roles.update(dict.fromkeys(columns, role))
-    roles.update(dict.fromkeys(plan.graders, "grader"))
+    if plan.layout == "checklist":
+        verdicts = [c for pairs in plan.lines.values() for _, c in pairs] or plan.graders
+        roles.update(dict.fromkeys([*verdicts, *filter(None, [plan.items])], "verdicts"))
+        roles.update(dict.fromkeys(plan.texts.values(), "text of a line"))
+    else:
+        roles.update(dict.fromkeys(plan.graders, "grader"))
     roles.update(dict.fromkeys(plan.classes.values(), "class"))
     roles.update(dict.fromkeys(plan.outcomes.values(), "outcome"))
     if plan.total:

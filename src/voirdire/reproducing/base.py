@@ -32,6 +32,7 @@ P = TypeVar("P", bound="Paper")
 class Basis(StrEnum):
     """What a line rests on."""
 
+    BANK = "recomputed from the verdicts that ship"
     COUNTS = "recomputed from the printed counts"
     FIGURES = "recomputed from other printed figures"
     UNDETERMINED = "not determined by what is printed"
@@ -51,6 +52,14 @@ class NotPrinted(Exception):
 
 class Contradiction(Exception):
     """What a recomputation needs cannot all be true."""
+
+    word = "contradiction"
+
+
+class Unsaid(Contradiction):
+    """The audit does not say what the paper prints."""
+
+    word = "undefined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +145,18 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """All lines of one paper; ``titles`` says what each of its tables is about."""
+    """All lines of one paper; ``titles`` says what each of its tables is about.
+
+    ``note`` says how figures are recomputed, ``later`` which ones the ledger does not hold yet.
+    """
 
     name: str
     title: str
     lines: tuple[Line, ...]
     titles: Mapping[str, str]
-    source: Input | None = None
+    sources: tuple[Input, ...] = ()
+    note: str = ""
+    later: str = ""
 
     @property
     def holds(self) -> bool:
@@ -211,6 +225,11 @@ def half_of_last_digit(printed: Any, *, rounded: bool = False) -> float:
     return 0.5 if rounded else 0.0
 
 
+def rows_of(file: str) -> int:
+    """How many rows a table that ships has below its header."""
+    return len(_shipped(file)[0].splitlines()) - 1
+
+
 @cache
 def _shipped(file: str) -> tuple[str, str]:
     from importlib.resources import files
@@ -226,7 +245,7 @@ def published(file: str) -> dict[str, Any]:
 
 
 def source_of(file: str, rows: int) -> Input:
-    """The file of figures as an input of the ledger."""
+    """A file that ships as an input of the ledger."""
     return Input(name=file, sha256=_shipped(file)[1], rows=rows)
 
 
@@ -264,7 +283,7 @@ class Book(Generic[P]):
         except NotPrinted as needed:
             value, how = None, f"{how}; not printed: {needed}"
         except Contradiction as found:
-            value, how = "contradiction", f"{how}; {found}"
+            value, how = found.word, f"{how}; {found}"
         tolerance = 0.0
         if printed is not None and not isinstance(printed, str):
             tolerance = half_of_last_digit(printed, rounded=rounded)
@@ -310,6 +329,7 @@ class Reproduction:
 
     ``name`` is what stands on the command line, ``file`` holds the printed figures, ``titles`` says
     what each section of the ledger is about, and ``lines`` makes the ledger's lines of the figures.
+    ``tables`` are files with rows that ship and that they are recomputed from.
     """
 
     name: str
@@ -317,3 +337,6 @@ class Reproduction:
     file: str
     titles: Mapping[str, str]
     lines: Callable[[Mapping[str, Any]], tuple[Line, ...]]
+    tables: tuple[str, ...] = ()
+    note: str = ""
+    later: str = ""

@@ -928,4 +928,10 @@ REPRODUCTION = Reproduction(
         "In the text": "Flags, self-disagreement and the effective n",
     },
     lines=lines,
+    note=(
+        "One that cannot be recomputed may still be impossible beside the others; then it does not "
+        "hold. Rates, spreads and flags come from the audit of count tables, kappa from its "
+        "statistics of agreement. The tolerance, ±, is half of the last printed digit and what the "
+        "rounding of other printed figures may add."
+    ),
 )

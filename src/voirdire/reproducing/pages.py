@@ -21,6 +21,7 @@ from voirdire.document import (
     Document,
     Heading,
     Kind,
+    Paragraph,
     Paste,
     Table,
     cell,
@@ -34,12 +35,12 @@ from voirdire.reproducing.base import (
     Line,
     Reproduction,
     published,
+    rows_of,
     source_of,
 )
 from voirdire.wording import Name, Text, say
 
 NUMBERS = ("lowest", "highest", "tolerance")
-LATER = {"three-ways": "Three Ways Classical Test Theory Can Mislead"}
 
 
 def papers() -> dict[str, Reproduction]:
@@ -54,12 +55,20 @@ def ledger(name: str = "missing-class", figures: Mapping[str, Any] | None = None
     """
     known = papers()
     if name not in known:
-        later = f" {name} comes later." if name in LATER else ""
-        raise UsageError(f"{name!r} cannot be reproduced.{later} What can: {', '.join(known)}.")
+        raise UsageError(f"{name!r} cannot be reproduced. What can: {', '.join(known)}.")
     paper = known[name]
     made = paper.lines(published(paper.file) if figures is None else figures)
-    source = source_of(paper.file, len(made)) if figures is None else None
-    return Ledger(name=name, title=paper.title, lines=made, titles=paper.titles, source=source)
+    sources = [source_of(paper.file, len(made))] if figures is None else []
+    sources += [source_of(table, rows_of(table)) for table in paper.tables]
+    return Ledger(
+        name=name,
+        title=paper.title,
+        lines=made,
+        titles=paper.titles,
+        sources=tuple(sources),
+        note=paper.note,
+        later=paper.later,
+    )
 
 
 def document(book: Ledger) -> Document:
@@ -74,16 +83,12 @@ def document(book: Ledger) -> Document:
                 *(Column(title=str(h), kind=Kind.COUNT) for h in Holds),
                 Column(title="figures", kind=Kind.COUNT),
             ),
-            rows=tuple(_counted(book, basis) for basis in Basis),
-            note=(
-                "Each figure is recomputed without its own printed value. One that cannot be "
-                "recomputed may still be impossible beside the others; then it does not hold. "
-                "Rates, spreads and flags come from the audit of count tables, kappa from its "
-                "statistics of agreement. The tolerance, ±, is half of the last printed digit and "
-                "what the rounding of other printed figures may add.",
-            ),
+            rows=tuple(_counted(book, basis) for basis in Basis if book.count(basis)),
+            note=(f"Each figure is recomputed without its own printed value. {book.note}",),
         ),
     ]
+    if book.later:
+        blocks.append(Paragraph(text=(book.later,)))
     if failed:
         blocks.append(_table("Lines that do not hold", failed, section=True))
     for section, held in itertools.groupby(book.lines, key=lambda line: line.section):
@@ -97,7 +102,7 @@ def document(book: Ledger) -> Document:
         blocks=tuple(blocks),
         estimates=(),
         findings=(),
-        inputs=(book.source,) if book.source else (),
+        inputs=book.sources,
         version=voirdire.__version__,
     )
 
@@ -105,9 +110,13 @@ def document(book: Ledger) -> Document:
 def summary(book: Ledger) -> Text:
     """How many figures hold, do not hold, are not determined and cannot be recomputed."""
     states = Counter(line.holds for line in book.lines)
+    sentence = "{n} figures of “{title}”: {yes} hold, {no} do not"
+    if states[Holds.NOT_DETERMINED]:
+        sentence += ", {open} are not determined by what is printed"
+    if states[Holds.NOT_RECOMPUTABLE]:
+        sentence += ", {closed} cannot be recomputed since the labels are not public"
     return say(
-        "{n} figures of “{title}”: {yes} hold, {no} do not, {open} are not determined by what is "
-        "printed, {closed} cannot be recomputed since the labels are not public.",
+        sentence + ".",
         n=len(book.lines),
         title=book.title,
         yes=states[Holds.YES],
@@ -192,10 +201,6 @@ def _tolerance_text(line: Line) -> str:
 def listing() -> Document:
     """What ``voirdire reproduce`` can reproduce."""
     known = papers()
-    rows = [
-        *((name, paper.title) for name, paper in known.items()),
-        *((name, f"{title} (not yet)") for name, title in LATER.items()),
-    ]
     return Document(
         title="What can be reproduced",
         summary=("Each figure that a paper prints, recomputed where what is printed allows it.",),
@@ -203,7 +208,7 @@ def listing() -> Document:
             Table(
                 title="Papers",
                 columns=(Column(title="name", kind=Kind.NAME), Column(title="paper")),
-                rows=tuple((cell(Name(name)), cell(title)) for name, title in rows),
+                rows=tuple((cell(Name(name)), cell(paper.title)) for name, paper in known.items()),
             ),
             Paste(
                 title="The ledger of one",
@@ -229,6 +234,7 @@ def write(book: Ledger, path: Path) -> None:
             "voirdire": voirdire.__version__,
             "paper": book.title,
             "holds": book.holds,
+            "not_in_this_ledger": book.later,
             "lines": [line.record() for line in book.lines],
         }
         text = json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"

@@ -32,6 +32,7 @@ __all__ = [
     "Rate",
     "Scene",
     "Statistic",
+    "remembered",
     "with_total",
 ]
 
@@ -82,12 +83,18 @@ class Part:
     """One tally and the statistics that are solved on it, with the keys of their outputs.
 
     Where only counts are known ``tally`` is ``None`` and ``totals`` holds the cells (nan: unknown).
+    ``no_interval`` is why none of the outputs has an interval: then none is made, and without a tally
+    ``clusters`` says how many there are behind each output. ``undefined`` is why none of the outputs
+    can be said at all.
     """
 
     tally: Tally | None
     asks: tuple[tuple[Statistic, tuple[Key, ...]], ...]
     given: Given = field(default_factory=dict)
     totals: Array | None = None
+    no_interval: str = ""
+    clusters: Sequence[int] | None = None
+    undefined: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +105,8 @@ class Family:
     needs the values of the whole family (which comparison is listed). ``blocks`` writes the
     family's place in the report; ``section`` is its heading and ``order`` its rank there.
     ``after_findings`` families are asked again once graders are flagged; only those that
-    ``explores`` is set for are asked about slices that nobody named.
+    ``explores`` is set for are asked about slices that nobody named. ``kinds`` are the kinds of
+    labels that the family can look at.
     """
 
     name: str
@@ -110,3 +118,19 @@ class Family:
     blocks: Callable[[Scene, Estimates], Sequence[Block]] | None = None
     after_findings: bool = False
     explores: bool = False
+    kinds: tuple[str, ...] = ("labels", "counts")
+
+
+def remembered(given: Given, name: str, totals: Array, make: Callable[[], Any]) -> Any:
+    """``make()``, once for each array of totals: the statistics of a part are solved on the same ones.
+
+    Works where the part has given ``"memo": {}``. The array is kept beside the result, so that
+    its identity stays its own.
+    """
+    memo = given.get("memo")
+    if memo is None:
+        return make()
+    key = (name, id(totals))
+    if key not in memo:
+        memo[key] = (totals, make())
+    return memo[key][1]

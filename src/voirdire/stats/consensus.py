@@ -155,12 +155,14 @@ def _both(pairs: Array, given: Given) -> Array:
     return np.asarray(pairs.sum((-2, -1))[..., None])
 
 
-def _constant(pairs: Array, given: Given) -> Array:
-    return np.asarray(pairs.sum(-1).max(-1, keepdims=True) / _both(pairs, given))
-
-
 def _constant_parts(pairs: Array, given: Given) -> tuple[Array, Array]:
     return np.asarray(pairs.sum(-1)[..., given["mode"], None]), _both(pairs, given)
+
+
+def _constant(pairs: Array, given: Given) -> Array:
+    # The class of all the verdicts: the largest share of each replicate is above it on average.
+    verdicts, both = _constant_parts(pairs, given)
+    return np.asarray(verdicts / both)
 
 
 def _kappa_at(share: Array, pairs: Array, given: Given) -> Array:

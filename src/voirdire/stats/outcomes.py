@@ -23,7 +23,11 @@ OUTCOME_COUNT = Estimand(
     unit=Unit.COUNT,
     scale=Scale.NONE,
     low=0,
-    reading="All votes are counted. A blank cell is ``missing``: nobody knows whether it was asked.",
+    reading=(
+        "All votes are counted. A blank cell is ``missing``: nobody knows whether it was asked. In a "
+        "checklist a call is over all lines of a response: it counts as a label where verdicts could "
+        "be read, and as its first line that could not be read where there is one."
+    ),
     undefined_when="a table of counts does not print how calls ended",
     source=Source(text="Contract of voirdire: seven outcomes, of which only one is a class"),
 )
@@ -55,8 +59,8 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         for o in ALL_OUTCOMES
         if any(e.key.slice == scene.slice for e in estimates.of("outcome_count", class_=o))
     ]
-    if seen == ["label"] and scene.counts is not None:
-        return ()  # a table of counts does not say how its calls ended
+    if seen == ["label"] and scene.grid is None:
+        return ()  # counts do not say how calls ended; of a checklist outcomes_unread says it
     if seen == ["label"]:
         return (Paragraph(text=("Every call ended in a label.",)),)
     rows = []
@@ -77,7 +81,10 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         ),
         rows=tuple(rows),
         note=(
-            "Only labels count as classes. A missing cell is one that nobody is known to have asked.",
+            "Only labels count as classes. A missing cell is one that nobody is known to have asked."
+            if scene.bank is None
+            else "A call is over all lines of a response. It counts as a label where verdicts could be "
+            "read, also where some line is blank; a missing one nobody is known to have asked.",
         ),
     )
     worst = max(scene.names, key=scene.unread_share)
@@ -103,4 +110,5 @@ FAMILY = Family(
     section="Outcomes of the calls",
     order=15,
     blocks=blocks,
+    kinds=("labels", "counts", "checklist"),
 )

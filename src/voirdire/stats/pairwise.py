@@ -160,8 +160,7 @@ AC2 = Estimand(
     unit=Unit.COEFFICIENT,
     scale=Scale.FISHER_Z,
     needs=("label", "scale"),
-    low=-1,
-    high=1,
+    high=1,  # no −1 below: on a long scale the chance can be above a half
     reading="On the ordered classes only. It does not sink with a rare class as weighted kappa does.",
     moves_with=("the number of classes",),
     undefined_when="fewer than two classes",
@@ -409,16 +408,18 @@ S_CLASS = Statistic(
 )
 
 
-def _most_frequent(cells: Array, given: Given) -> Array:
-    return np.asarray((cells.max(-1) / cells.sum(-1))[..., None])
-
-
 def _labels(cells: Array, given: Given) -> Array:
     return np.asarray(cells.sum(-1)[..., None])
 
 
 def _most_frequent_parts(cells: Array, given: Given) -> tuple[Array, Array]:
     return cells[..., given["mode"], None], _labels(cells, given)
+
+
+def _most_frequent(cells: Array, given: Given) -> Array:
+    # The class of all the labels: the largest share of each replicate is above it on average.
+    labels, all_labels = _most_frequent_parts(cells, given)
+    return np.asarray(labels / all_labels)
 
 
 S_FLOOR = Statistic(estimand=FLOOR, solve=_most_frequent, n=_labels, share=_most_frequent_parts)

@@ -20,7 +20,12 @@ NOT_PRINTED = "a count that it needs is not printed"
 FEWER_THAN_TWO = "fewer than two graders have a rate above zero"
 
 
+# A ratio of a higher to a lower rate is never below 1, and rates are never more than 1 apart.
+_BOUNDS: dict[Unit, tuple[float, float | None]] = {Unit.RATIO: (1, None), Unit.POINTS: (0, 1)}
+
+
 def _estimand(name: str, title: str, question: str, unit: Unit, scale: Scale, why: str) -> Estimand:
+    low, high = _BOUNDS.get(unit, (0, None))
     return Estimand(
         name=name,
         title=title,
@@ -29,7 +34,8 @@ def _estimand(name: str, title: str, question: str, unit: Unit, scale: Scale, wh
         keys=("class", "other"),
         unit=unit,
         scale=scale,
-        low=0,
+        low=low,
+        high=high,
         reading="It says how much the choice of the grader matters, not which grader is right.",
         moves_with=("which graders are in the panel", "the responses in the bank"),
         undefined_when=why,

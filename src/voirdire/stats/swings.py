@@ -46,7 +46,7 @@ def _estimand(
         scale=Scale.LOGIT if share else Scale.PLAIN,
         needs=("label", "tag"),
         low=facts.pop("low", 0 if share else -1),
-        high=1,
+        high=facts.pop("high", 1),
         reading=facts.pop("reading", ""),
         moves_with=BANK,
         undefined_when=why,
@@ -94,6 +94,7 @@ CHANGE_RANGE = _estimand(
     "By how much do the changes that leaving out this value makes differ between graders?",
     "fewer than two graders have a rate there",
     low=0,
+    high=2,  # one grader may go up by almost 1 where another goes down as far
     reading="Above 0 the choice of the responses moves graders by unlike amounts.",
     **PANEL,
 )
@@ -359,7 +360,7 @@ def _used(scene: Scene, tag: str) -> list[int]:
 
 
 def _is_slice_of(scene: Scene, tag: str) -> bool:
-    return any(part.startswith(f"{tag}=") for part in scene.slice.split(","))
+    return any(by == tag for by, _ in scene.sliced_by)
 
 
 def parts(scene: Scene) -> Iterable[Part]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from voirdire.bank import Bank
 from voirdire.document import Block, Cell, Column, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
 from voirdire.grid import MISSING_CODE, Grid
+from voirdire.orders import ORDER, orders_of
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
 from voirdire.wording import Name, counted
 
@@ -39,7 +42,10 @@ SELF_DISAGREEMENT = Estimand(
         "It is the noise of decoding: what the same call gives when it is made again. A difference "
         "between graders or models that is smaller may be no more than that. At 0 nothing follows: "
         "equal repeats say nothing about whether the labels are right. Votes that could not be "
-        "read are left out; calls under several phrasings count as votes where there are any."
+        "read are left out; calls under several phrasings count as votes where there are any. Where "
+        "pairs were shown in both orders, only votes in the same order are compared: what the order "
+        "does is position_flip_rate. In a checklist it is the share of lines of responses, each with "
+        "its own votes."
     ),
     moves_with=(
         "the number of votes: more of them find more differences",
@@ -64,7 +70,9 @@ NO_MAJORITY = Estimand(
     low=0,
     reading=(
         "Under the rule “majority” these responses have no label of the grader. A call that could "
-        "not be read is a call and a vote for no class; a call that nobody knows of is none."
+        "not be read is a call and a vote for no class; a call that nobody knows of is none. In a "
+        "checklist lines of responses are counted: such a line has no verdict, and its response no "
+        "total."
     ),
     undefined_when="the grader gave no readable vote",
     source=TABLE5,
@@ -113,48 +121,92 @@ class Ballots:
     most: Array
 
 
-def ballots(grid: Grid) -> Ballots:
-    """The votes of a grid, counted once for all graders."""
+def ballots(grid: Grid, apart: Array | None = None) -> Ballots:
+    """The votes of a grid, counted once for all graders.
+
+    ``apart`` is a code from −1 for each vote: then votes of several codes are several entries.
+    """
     votes = grid.votes
     assert votes is not None
     graders, k = len(grid.graders), max(len(grid.classes), 1)
-    place, entry = np.unique(votes.row * graders + votes.grader, return_inverse=True)
+    kind = np.zeros_like(votes.row) if apart is None else apart + 1
+    kinds = int(kind.max(initial=0)) + 1
+    held = (votes.row * graders + votes.grader) * kinds + kind
+    held, entry = np.unique(held, return_inverse=True)
+    place = held // kinds
     entry = entry.reshape(-1)
     readable = votes.code >= 0
     cell, count = np.unique(entry[readable] * k + votes.code[readable], return_counts=True)
-    most = np.zeros(len(place), dtype=np.int64)
+    most = np.zeros(len(held), dtype=np.int64)
     np.maximum.at(most, cell // k, count)
     return Ballots(
         row=place // graders,
         grader=place % graders,
-        asked=np.bincount(entry[votes.outcome != MISSING_CODE], minlength=len(place)),
-        read=np.bincount(entry[readable], minlength=len(place)),
+        asked=np.bincount(entry[votes.outcome != MISSING_CODE], minlength=len(held)),
+        read=np.bincount(entry[readable], minlength=len(held)),
         most=most,
     )
 
 
 def parts(scene: Scene) -> Iterable[Part]:
+    if scene.bank is not None:
+        yield from _of_bank(scene, scene.bank)
+        return
     grid = scene.grid
     if grid is None or grid.votes is None:
         return
     cast = ballots(grid)
-    order = np.argsort(cast.grader, kind="stable")
-    edges = np.searchsorted(cast.grader[order], np.arange(len(grid.graders) + 1))
+    alike = cast
+    if orders_of(scene) is not None:
+        # Another order of the two is another question, and no repeat of the same call.
+        alike = ballots(grid, apart=grid.votes.tags[ORDER][1])
+    of_all, of_alike = _by_grader(cast, len(grid.graders)), _by_grader(alike, len(grid.graders))
     for grader in scene.panel:
         g = grid.graders.index(grader)
-        mine = order[edges[g] : edges[g + 1]]
+        mine, repeats = of_all[g], of_alike[g]
         if not len(mine):
             continue
-        row, read, most = cast.row[mine], cast.read[mine], cast.most[mine]
-        again, any_ = read >= 2, read >= 1
-        different = (most < read)[again]
-        nobody = (2 * most <= cast.asked[mine])[any_]
+        any_ = mine[cast.read[mine] >= 1]
+        nobody = 2 * cast.most[any_] <= cast.asked[any_]
+        again, different = _disagreeing(alike, repeats)
         for statistic, rows, events in (
-            (S_DISAGREEMENT, row[again], different),
-            (S_NO_MAJORITY, row[any_], nobody),
+            (S_DISAGREEMENT, again, different),
+            (S_NO_MAJORITY, cast.row[any_], nobody),
         ):
             tally = scene.counted(rows, events.astype(np.int64), (2,))
             yield Part(tally=tally, asks=((statistic, (Key(grader=grader),)),))
+
+
+def _of_bank(scene: Scene, bank: Bank) -> Iterable[Part]:
+    """Each line of a response stands for itself: its votes agree or not, elect a verdict or not."""
+    if bank.votes is None:
+        return
+    votes = bank.votes
+    read, nobody = votes.read, votes.no_majority
+    differ = np.asarray((votes.yes > 0) & (votes.no > 0))
+    for grader in scene.panel:
+        g = bank.places[grader]
+        if not (votes.asked[:, g] > 1).any():
+            continue
+        for statistic, fewest, events in ((S_DISAGREEMENT, 2, differ), (S_NO_MAJORITY, 1, nobody)):
+            rows, positions = np.nonzero(read[:, g] >= fewest)
+            tally = scene.counted(rows, events[rows, g, positions].astype(np.int64), (2,))
+            yield Part(tally=tally, asks=((statistic, (Key(grader=grader),)),))
+
+
+def _by_grader(cast: Ballots, graders: int) -> list[Array]:
+    """The entries of each grader."""
+    order = np.argsort(cast.grader, kind="stable")
+    edges = np.searchsorted(cast.grader[order], np.arange(graders + 1))
+    return [order[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def _disagreeing(cast: Ballots, mine: Array) -> tuple[Array, Array]:
+    """The responses with an entry of two readable votes or more, and whether any such entry differs."""
+    again = mine[cast.read[mine] >= 2]
+    rows, of_row = np.unique(cast.row[again], return_inverse=True)
+    differ = cast.most[again] < cast.read[again]
+    return rows, np.bincount(of_row.reshape(-1), weights=differ, minlength=len(rows)) > 0
 
 
 def self_disagreement(votes: Any) -> float:
@@ -185,6 +237,8 @@ def self_disagreement(votes: Any) -> float:
 
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
+    if scene.bank is not None:
+        return _bank_table(scene, scene.bank, estimates)
     rows = []
     for grader in scene.names:
         found = estimates.get("self_disagreement", grader=grader, slice=scene.slice)
@@ -224,6 +278,63 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
             )
         )
     return [*made, *_rules(scene, estimates)]
+
+
+def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
+    if bank.votes is None:
+        return []
+    rows = []
+    nobody: Array = np.asarray(bank.votes.no_majority.any(axis=2))
+    for grader in scene.panel:
+        found = estimates.get("self_disagreement", grader=grader, slice=scene.slice)
+        lost = estimates.get("no_majority", grader=grader, slice=scene.slice)
+        if found is None:
+            continue
+        rows.append(
+            (
+                cell(Name(grader)),
+                cell(found.n, Kind.COUNT),
+                cell(found),
+                cell(_out_of(lost)),
+                cell(float(nobody[:, bank.places[grader]].sum()), Kind.COUNT),
+            )
+        )
+    if not rows:
+        return []
+    return [
+        Table(
+            title="How a judge’s votes on one line of a response differ",
+            columns=(
+                Column(title="judge", kind=Kind.NAME),
+                Column(
+                    title="asked again",
+                    kind=Kind.COUNT,
+                    help="lines of responses with two readable votes",
+                ),
+                Column(title="votes differ", kind=Kind.SHARE),
+                Column(title="no majority", help="of the lines of responses with a readable vote"),
+                Column(
+                    title="responses",
+                    kind=Kind.COUNT,
+                    help="with no majority on some line",
+                ),
+            ),
+            rows=tuple(rows),
+            note=(
+                f"Verdicts here: the {RULES[scene.options.vote_rule]}. "
+                + (
+                    "Where neither yes nor no has more than half of the votes the line has no "
+                    "verdict, and its response no total: it is no unread call. The last column "
+                    "counts such responses; an odd number of votes leaves none, or say --vote-rule "
+                    "first."
+                    if scene.options.vote_rule == "majority"
+                    else "No majority: neither yes nor no has more than half of the votes; under "
+                    "the rule “majority” these lines would have no verdict, and the responses in "
+                    "the last column no total."
+                ),
+            ),
+        )
+    ]
 
 
 def _out_of(count: Estimate | None) -> str:
@@ -280,6 +391,7 @@ FAMILY = Family(
     statistics=(S_DISAGREEMENT, S_NO_MAJORITY),
     parts=parts,
     section="Votes",
-    order=25,
+    order=29,
     blocks=blocks,
+    kinds=("labels", "counts", "checklist"),
 )

@@ -1,0 +1,305 @@
+"""A gate on the judge's totals that passes more, or fewer, responses than the same gate on gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from voirdire.checks.base import Check, Evidence
+from voirdire.estimate import Estimate
+from voirdire.finding import Finding, State, Strength
+from voirdire.scene import Scene
+from voirdire.sides import standards
+from voirdire.wording import Name, Text, percent, plural, points, say
+
+KINDS = ("checklist",)
+CODES = ("gate_lenient", "gate_harsh")
+FEWEST_CLUSTERS = 3  # below which nothing shows how a difference would vary
+NONE_APART = "all clusters say the same"  # the engine's word where nothing varies
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """The pass rate less gold's of one judge at one cut.
+
+    ``p`` is that of no difference; ``apart``: by Holm it holds beside all that were looked at.
+    """
+
+    judge: str
+    cut: int
+    estimate: Estimate
+    p: float
+    apart: bool = False
+
+    @property
+    def number(self) -> float:
+        return self.estimate.number or 0.0
+
+
+def run(evidence: Evidence) -> Iterable[Finding]:
+    """Judge all cuts of all judges together.
+
+    An audit looks at every judge and cut at once, so Holm (1979, Scandinavian Journal of Statistics
+    6, p. 67) goes over all of them: the smallest p against α/m, the next against α/(m − 1), and so
+    on, which is an interval at that level that leaves out 0. What does not hold is clear, also where
+    its own interval leaves out 0: among so many comparisons that is within chance. What holds is
+    certain with ``few_clusters`` clusters or more (30 unless set), else likely. Below three clusters
+    nothing can be told.
+    """
+    scene = evidence.whole
+    cuts = sorted(set(scene.options.cut))
+    if not scene.panel:
+        return
+    longest = int(scene.bank.length.max(initial=1)) if scene.bank is not None else 1
+    missing = ""
+    if not scene.gold:
+        missing = "gold labels"
+    elif not cuts:
+        missing = f"a cut: audit with --cut C, for example --cut {(longest + 1) // 2}"
+    if missing:
+        for code, word in zip(CODES, ("more", "fewer"), strict=True):
+            yield Finding(
+                code=code,
+                state=State.NOT_APPLICABLE,
+                sentence=(f"Whether the gate passes {word} than gold’s needs {missing}.",),
+            )
+        return
+    known: list[_Difference] = []
+    unknown: list[_Difference] = []
+    for judge in scene.panel:
+        for cut in cuts:
+            found = evidence.estimates.get("pass_rate_minus_gold", grader=judge, cut=str(cut))
+            if found is not None:
+                p = _p(scene, found)
+                one = _Difference(judge=judge, cut=cut, estimate=found, p=1.0 if p is None else p)
+                (unknown if p is None else known).append(one)
+    judged = _judged(known, 1 - scene.options.level)
+    for judge in scene.panel:
+        mine = [d for d in judged if d.judge == judge]
+        yield from _of_judge(evidence, judge, mine, len(judged))
+        for one in unknown:
+            if one.judge == judge:
+                yield _cannot_tell(scene, one)
+
+
+def _of_judge(
+    evidence: Evidence, judge: str, differences: Sequence[_Difference], looked_at: int
+) -> Iterable[Finding]:
+    told: set[bool] = set()  # what to do is said once a direction, at the largest difference
+    for one in sorted(differences, key=lambda d: -abs(d.number)):
+        if one.apart:
+            lenient = one.number > 0
+            yield _found(evidence, one, act=lenient not in told)
+            told.add(lenient)
+    for code, sign, word in (("gate_lenient", 1, "more"), ("gate_harsh", -1, "fewer")):
+        clear = [d for d in differences if not (d.apart and sign * d.number > 0)]
+        if clear:
+            yield _clear(evidence.whole, code, word, judge, clear, looked_at)
+
+
+def _cannot_tell(scene: Scene, one: _Difference) -> Finding:
+    estimate = one.estimate
+    why = estimate.reason or estimate.no_interval or "there is no interval"
+    clusters = estimate.clusters
+    if estimate.number is not None and clusters is not None and clusters < FEWEST_CLUSTERS:
+        why = f"{plural(clusters, 'cluster')} of scored responses, fewer than {FEWEST_CLUSTERS}"
+    return Finding(
+        code="gate_lenient" if one.number >= 0 else "gate_harsh",
+        state=State.CANNOT_TELL,
+        grader=one.judge,
+        cut=str(one.cut),
+        sentence=say(
+            "Whether the gate of {judge} at a cut of {cut} passes as many as {gold} cannot be told"
+            "{value}: {why}.",
+            judge=Name(one.judge),
+            cut=one.cut,
+            gold=standards(scene),
+            value=f" (the difference is {_signed(estimate.number)})"
+            if estimate.number is not None
+            else "",
+            why=why,
+        ),
+        evidence=(estimate,),
+    )
+
+
+def _judged(known: Sequence[_Difference], alpha: float) -> list[_Difference]:
+    """Holm over all of them, in the order given."""
+    order = sorted(range(len(known)), key=lambda i: (known[i].p, known[i].judge, known[i].cut))
+    apart: set[int] = set()
+    for place, i in enumerate(order):
+        # An interval that ends just at 0 does not leave it out.
+        if not known[i].p < alpha / (len(order) - place):
+            break
+        apart.add(i)
+    return [replace(d, apart=i in apart) for i, d in enumerate(known)]
+
+
+def _p(scene: Scene, estimate: Estimate) -> float | None:
+    """Two-sided p of no difference, from the half width of the interval; ``None`` if it has none.
+
+    By t on clusters − strata, of a bootstrap interval too: percentiles tell little of the far tails
+    that many comparisons ask for. Where every cluster has one and the same difference it has no
+    width: then by the sign test over clusters.
+    """
+    from scipy import stats
+
+    interval, value, clusters = estimate.interval, estimate.number, estimate.clusters
+    if value is None or clusters is None or clusters < FEWEST_CLUSTERS:
+        return None
+    if interval is None:
+        if value == 0:
+            return 1.0
+        return 2.0 ** (1 - clusters) if estimate.no_interval == NONE_APART else None
+    # A share of responses ends at ±1: the longer side is the one that was not cut short.
+    half = max(interval.high - value, value - interval.low)
+    if not half > 0:
+        return None
+    t = stats.t(_freedom(scene, clusters))
+    return float(2 * t.sf(abs(value) / half * t.ppf((1 + interval.level) / 2)))
+
+
+def _freedom(scene: Scene, clusters: int) -> int:
+    strata = 1
+    if scene.bank is not None and scene.bank.stratum is not None:
+        strata = len(np.unique(scene.bank.stratum))
+    return max(clusters - strata, 1)
+
+
+def _found(evidence: Evidence, one: _Difference, *, act: bool) -> Finding:
+    scene, estimates, cut, judge = evidence.whole, evidence.estimates, str(one.cut), one.judge
+    lenient = one.number > 0
+    other = "" if len(scene.panel) == 1 else judge
+    mine = estimates.get("pass_rate", grader=judge, cut=cut)
+    golds = estimates.get("pass_rate", grader=scene.gold, other=other, cut=cut)
+    gold = golds.number if golds is not None else None
+    if gold is None and mine is not None and mine.number is not None:
+        gold = mine.number - one.number
+    few = (one.estimate.clusters or 0) < scene.options.few_clusters
+    return Finding(
+        code="gate_lenient" if lenient else "gate_harsh",
+        state=State.FOUND,
+        strength=Strength.LIKELY if few else Strength.CERTAIN,
+        grader=judge,
+        cut=cut,
+        sentence=say(
+            "At a cut of {cut} the gate of {judge} passes {mine} of the responses, and {golds} "
+            "passes {gold}: {points} {word}{interval}.",
+            cut=one.cut,
+            judge=Name(judge),
+            mine=percent(mine.number if mine is not None else None),
+            golds=standards(scene),
+            gold=percent(gold),
+            points=points(abs(one.number)),
+            word="more" if lenient else "fewer",
+            interval=_interval(one.estimate, turned=not lenient),
+        ),
+        evidence=tuple(e for e in (one.estimate, mine, golds) if e is not None),
+        weight=abs(one.number),
+        next_step=_act(lenient) if act else (),
+    )
+
+
+def _act(lenient: bool) -> Text:
+    errors = "false accepts" if lenient else "false rejects"
+    return (
+        f"Rewrite the lines with the most {errors}, or set the cut anew on labelled responses: one that "
+        "was set on gold means something else on this judge.",
+    )
+
+
+def _clear(
+    scene: Scene,
+    code: str,
+    word: str,
+    judge: str,
+    differences: Sequence[_Difference],
+    looked_at: int,
+) -> Finding:
+    shown = "; ".join(f"{_signed(d.number)}{_interval(d.estimate)} at {d.cut}" for d in differences)
+    one = len(differences) == 1
+    sign = 1 if code == "gate_lenient" else -1
+    return Finding(
+        code=code,
+        state=State.CLEAR,
+        grader=judge,
+        cut=str(differences[0].cut) if one else "",
+        sentence=say(
+            "Not seen that the gate of {judge} passes {word} than {gold}. Pass rate less {gold}, by "
+            "cut: {shown}.{chance}{reach}",
+            judge=Name(judge),
+            word=word,
+            gold=standards(scene),
+            shown=shown,
+            chance=_chance([d for d in differences if sign * d.number > 0], looked_at),
+            reach=_reach(scene, differences, looked_at),
+        ),
+        evidence=tuple(d.estimate for d in differences),
+    )
+
+
+def _chance(differences: Sequence[_Difference], looked_at: int) -> str:
+    """That an interval which leaves out 0 is one of many."""
+    alone = [
+        str(d.cut)
+        for d in differences
+        if (i := d.estimate.interval) is not None and (i.low > 0 or i.high < 0) and not d.apart
+    ]
+    if not alone:
+        return ""
+    which = ", ".join(alone[:-1]) + (" and " if alone[1:] else "") + alone[-1]
+    return (
+        f" The interval at {which} leaves out 0, but one of {looked_at} comparisons (judges and cuts) "
+        "may do so by chance (Holm)."
+    )
+
+
+def _reach(scene: Scene, differences: Sequence[_Difference], looked_at: int) -> str:
+    """The largest difference that may have gone unseen, at the level of the first step of Holm."""
+    from scipy import stats
+
+    widest = 0.0
+    for d in differences:
+        interval = d.estimate.interval
+        if interval is None:
+            continue
+        t = stats.t(_freedom(scene, d.estimate.clusters or 0))
+        wide = t.ppf(1 - (1 - interval.level) / (2 * looked_at)) / t.ppf((1 + interval.level) / 2)
+        half = max(interval.high - d.number, d.number - interval.low)
+        widest = max(widest, float(half * wide))
+    if not widest:
+        return ""
+    among = f" among {looked_at} comparisons" if looked_at > 1 else ""
+    return f" A difference of less than {points(min(widest, 1.0))} may go unseen{among}."
+
+
+def _signed(x: float | None) -> str:
+    return ("+" if x is not None and x > 0 else "") + points(x)
+
+
+def _interval(estimate: Estimate, *, turned: bool = False) -> str:
+    """The interval in points; turned round where the difference is said without its sign."""
+    interval = estimate.interval
+    if interval is None:
+        return ""
+    low, high = (-interval.high, -interval.low) if turned else (interval.low, interval.high)
+    ends = [points(x).removesuffix(" points") for x in (low, high)]
+    return f" [{ends[0]}, {ends[1]}]"
+
+
+CHECK = Check(
+    name="gate_bias",
+    codes={
+        "gate_lenient": "At a cut the judge’s gate passes more responses than gold’s, by Holm over all judges and cuts.",
+        "gate_harsh": "At a cut the judge’s gate passes fewer responses than gold’s, by Holm over all judges and cuts.",
+    },
+    run=run,
+    would_miss=(
+        "Errors that cancel: a gate may pass as many responses as gold’s and not the same ones. Cuts that "
+        "nobody asked for; a difference within the interval, which many judges and cuts make wider."
+    ),
+    rank=20,
+    kinds=KINDS,
+)
