@@ -1,0 +1,308 @@
+"""Verdicts on pairs that were shown in both orders: how often the order decides, and for which place.
+
+Verdicts on pairs (one side, the other, a tie) are a scale of their own and no ordered classes. What is
+said here rests on pairs that could be read in both orders: there a grader without a preference for
+a place gives each place as many verdicts as the other, whichever side is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from voirdire.document import Block, Column, Kind, Table, cell
+from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
+from voirdire.estimate import Key
+from voirdire.orders import ONE, TWO, orders_of
+from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
+from voirdire.wording import Name, Text, say
+
+__all__ = ["order_preference", "position_flip_rate"]
+
+ZHENG = (
+    "Zheng et al. 2023, Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, arXiv 2306.05685"
+)
+NO_PAIR = "no pair could be read in both orders"
+NONE_DECIDED = "no verdict for a side on a pair that could be read in both orders"
+
+FLIP_RATE = Estimand(
+    name="position_flip_rate",
+    title="Position flips",
+    question=(
+        "On which share of the pairs that could be read in both orders is the verdict another one "
+        "when the two change places?"
+    ),
+    describes=Describes.BOTH,
+    keys=("grader",),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    needs=("label", "vote", "order"),
+    low=0,
+    high=1,
+    reading=(
+        "A tie in one order and a side in the other is a flip too; position_pattern tells them "
+        "apart. Noise of decoding flips verdicts as well as the place does: order_preference says "
+        "whether one place gains by it. At 0 nothing follows about whether the verdicts are right."
+    ),
+    moves_with=(
+        "how many pairs of the bank are close",
+        "the noise of decoding",
+        "how readily the grader calls a tie",
+    ),
+    undefined_when=NO_PAIR,
+    source=Source(text=f"{ZHENG}, section 3.3 and Table 2 (1 − consistency)"),
+)
+PREFERENCE = Estimand(
+    name="order_preference",
+    title="Preference for the first place",
+    question=(
+        "Of the verdicts for a side, on pairs that could be read in both orders, which share goes to "
+        "the side that was shown first?"
+    ),
+    describes=Describes.BOTH,
+    keys=("grader",),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    needs=("label", "vote", "order"),
+    low=0,
+    high=1,
+    reading=(
+        "0.5 is no preference, above it the first place gains, below it the second. Each pair counts "
+        "in both orders, so that the better side does not show. A pair with one verdict in both "
+        "orders gives one to each place, so that many clear pairs bring the value towards 0.5. Here n "
+        "counts verdicts."
+    ),
+    moves_with=("how many pairs of the bank are close",),
+    undefined_when=NONE_DECIDED,
+    source=Source(text=f"{ZHENG}, section 3.3"),
+)
+PATTERN = Estimand(
+    name="position_pattern",
+    title="What both orders say",
+    question=(
+        "On how many pairs do both orders give one verdict, both the first place, both the "
+        "second, a tie in one order alone, or could only one of them be read?"
+    ),
+    describes=Describes.BOTH,
+    keys=("grader", "class"),
+    unit=Unit.COUNT,
+    scale=Scale.NONE,
+    needs=("label", "vote", "order"),
+    low=0,
+    reading="The first four add up to the pairs that could be read in both orders.",
+    moves_with=("how many pairs of the bank are close",),
+    undefined_when="no pair could be read in any order",
+    source=Source(text=f"{ZHENG}, Table 2"),
+)
+SAME, FIRST, SECOND = "same", "first", "second"
+TIE_ONCE, READ_ONCE = "tie_once", "read_once"
+PATTERNS = (SAME, FIRST, SECOND, TIE_ONCE, READ_ONCE)
+
+# Cells: pairs by the verdict with side one shown first and with side two shown first, (4, 4): for one,
+# for two, a tie, not read.
+UNREAD = 3
+VERDICTS = UNREAD + 1
+
+
+def _read(cells: Array) -> Array:
+    return cells[..., :UNREAD, :UNREAD]
+
+
+def _flips(cells: Array, given: Given) -> tuple[Array, Array]:
+    both = _read(cells)
+    pairs = both.sum((-2, -1))
+    return (pairs - both.trace(axis1=-2, axis2=-1))[..., None], pairs[..., None]
+
+
+def _for_first(cells: Array, given: Given) -> tuple[Array, Array]:
+    both = _read(cells)
+    one_first, two_first = both.sum(-1), both.sum(-2)  # verdicts in either order, (..., 3)
+    first = one_first[..., ONE] + two_first[..., TWO]
+    second = one_first[..., TWO] + two_first[..., ONE]
+    return first[..., None], (first + second)[..., None]
+
+
+def _flip_rate(cells: Array, given: Given) -> Array:
+    events, trials = _flips(cells, given)
+    return np.asarray(events / trials)
+
+
+def _preference(cells: Array, given: Given) -> Array:
+    events, trials = _for_first(cells, given)
+    return np.asarray(events / trials)
+
+
+def _pairs(cells: Array, given: Given) -> Array:
+    return _flips(cells, given)[1]
+
+
+def _decided(cells: Array, given: Given) -> Array:
+    return _for_first(cells, given)[1]
+
+
+def _patterns(cells: Array, given: Given) -> Array:
+    both = _read(cells)
+    same = both.trace(axis1=-2, axis2=-1)
+    first, second = both[..., ONE, TWO], both[..., TWO, ONE]
+    tie_once = both.sum((-2, -1)) - same - first - second
+    read_once = cells.sum((-2, -1)) - both.sum((-2, -1))
+    counts = np.stack([same, first, second, tie_once, read_once], axis=-1)
+    return np.where(cells.sum((-2, -1))[..., None] > 0, counts, np.nan)
+
+
+def _any_order(cells: Array, given: Given) -> Array:
+    return np.asarray(cells.sum((-2, -1))[..., None])
+
+
+S_FLIPS = Statistic(estimand=FLIP_RATE, solve=_flip_rate, n=_pairs, share=_flips)
+S_PREFERENCE = Statistic(estimand=PREFERENCE, solve=_preference, n=_decided, share=_for_first)
+S_PATTERN = Statistic(estimand=PATTERN, solve=_patterns, n=_any_order, unweighted=True)
+
+
+def parts(scene: Scene) -> Iterable[Part]:
+    found = orders_of(scene)
+    if found is None:
+        return
+    for grader in scene.panel:
+        place = scene.places[grader]
+        ab, ba = found.ab[:, place], found.ba[:, place]
+        rows = np.flatnonzero((ab >= 0) | (ba >= 0))
+        if not len(rows):
+            continue
+        ab, ba = (np.where(v[rows] >= 0, v[rows], UNREAD) for v in (ab, ba))
+        tally = scene.counted(rows, ab * VERDICTS + ba, (VERDICTS, VERDICTS))
+        key = (Key(grader=grader),)
+        patterns = tuple(Key(grader=grader, class_=p) for p in PATTERNS)
+        asks = ((S_FLIPS, key), (S_PREFERENCE, key), (S_PATTERN, patterns))
+        yield Part(tally=tally, asks=asks)
+
+
+def position_flip_rate(ab: Any, ba: Any) -> float:
+    """The share of pairs whose verdict is another one when the two change places, in 0–1.
+
+    ``ab`` and ``ba`` hold one grader's verdicts on the same pairs, ``(pairs,)`` each: with the one
+    side shown first, and with the other. Verdicts name sides, not places. Missing is None or nan;
+    pairs without both verdicts are left out, and where none is left the value is nan with an
+    ``UndefinedWarning``. Source: Zheng et al. 2023, arXiv 2306.05685, Table 2 (1 − consistency).
+
+    >>> position_flip_rate(["x", "x", "tie", None], ["x", "y", "y", "x"])
+    0.6666666666666666
+    """
+    from voirdire.stats.pairwise import said
+
+    one, other = _both(ab, ba)
+    if not len(one):
+        return said(np.nan, NO_PAIR)
+    return said((one != other).mean(), NO_PAIR)
+
+
+def order_preference(ab: Any, ba: Any, *, sides: tuple[Any, Any]) -> float:
+    """The share of the verdicts for a side that goes to the side shown first, in 0–1; 0.5 is none.
+
+    ``ab`` and ``ba`` are as for :func:`position_flip_rate`; ``sides`` are the verdicts for the side that
+    ``ab`` shows first and for the other one. Any other verdict is a tie. Nan with an
+    ``UndefinedWarning`` where no pair with both verdicts has one for a side.
+
+    >>> order_preference(["x", "x", "tie"], ["x", "y", "y"], sides=("x", "y"))
+    0.8
+    """
+    from voirdire.stats.pairwise import said
+
+    one, other = _both(ab, ba)
+    x, y = str(sides[0]), str(sides[1])
+    first = (one == x).sum() + (other == y).sum()
+    decided = first + (one == y).sum() + (other == x).sum()
+    return said(first / decided if decided else np.nan, NONE_DECIDED)
+
+
+def _both(ab: Any, ba: Any) -> tuple[Array, Array]:
+    """The verdicts of pairs that have both, as texts."""
+    one, other = (np.asarray(v, dtype=object) for v in (ab, ba))
+    if one.ndim != 1 or one.shape != other.shape:
+        raise ValueError("ab and ba must be two lists of verdicts on the same pairs")
+    there = np.array(
+        [
+            a is not None and b is not None and a == a and b == b
+            for a, b in zip(one, other, strict=True)
+        ],
+        dtype=bool,
+    )
+    return one[there].astype(str), other[there].astype(str)
+
+
+# --- the report ---------------------------------------------------------------------------------
+
+
+def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
+    rows = []
+    unread = False
+    for grader in scene.names:
+        flips = estimates.get("position_flip_rate", grader=grader, slice=scene.slice)
+        if flips is None:
+            continue
+        counts = [
+            estimates.get("position_pattern", grader=grader, class_=p, slice=scene.slice)
+            for p in PATTERNS
+        ]
+        unread = unread or bool(counts[-1] is not None and counts[-1].number)
+        preference = estimates.get("order_preference", grader=grader, slice=scene.slice)
+        rows.append(
+            (
+                cell(Name(grader)),
+                cell(flips.n, Kind.COUNT),
+                cell(flips),
+                *(cell(c) for c in counts[1:]),
+                cell(preference),
+            )
+        )
+    if not rows:
+        return []
+    left_out = "Pairs that could be read in one order alone are left out. " if unread else ""
+    return [
+        Table(
+            title="What a grader says when the two of a pair change places",
+            columns=(
+                Column(title="grader", kind=Kind.NAME),
+                Column(title="pairs", kind=Kind.COUNT, help="that could be read in both orders"),
+                Column(title="verdict flips", kind=Kind.SHARE),
+                Column(title="first place twice", kind=Kind.COUNT),
+                Column(title="second place twice", kind=Kind.COUNT),
+                Column(title="tie in one order", kind=Kind.COUNT),
+                Column(title="read in one order", kind=Kind.COUNT),
+                Column(
+                    title="for the first place",
+                    kind=Kind.SHARE,
+                    help="of the verdicts for a side, over both orders; 50 % is no preference",
+                ),
+            ),
+            rows=tuple(rows),
+            note=_note(scene, left_out),
+        )
+    ]
+
+
+def _note(scene: Scene, left_out: str) -> Text:
+    one_label = (
+        "a pair whose two orders differ has no label under the rule “majority” and is no tie."
+        if scene.options.vote_rule == "majority"
+        else "under the rule “first” a pair has the label of its first vote, in one order."
+    )
+    return say(
+        "A verdict flips where one place wins twice or one order alone gives a tie; noise of decoding "
+        "flips verdicts too. 50 % for the first place is no preference for a place. {left_out}In all "
+        "other tables {label} --by order shows each order alone.",
+        left_out=left_out,
+        label=one_label,
+    )
+
+
+FAMILY = Family(
+    name="pairwise_order",
+    statistics=(S_FLIPS, S_PREFERENCE, S_PATTERN),
+    parts=parts,
+    section="Both orders of a pair",
+    order=24,
+    blocks=blocks,
+)
