@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 MADE := $(VENV)/.made
 RUN_READY := $(VENV)/.ready-to-run
 DEV_READY := $(VENV)/.ready-to-develop
+PEERS := $(VENV)-peers
+PEERS_READY := $(PEERS)/.ready
+MODEL_READY := $(VENV)/.ready-with-a-real-model
 
 # The first Python that is new enough. `make test PYTHON=python3.13` picks another one.
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
@@ -19,7 +22,7 @@ WORKERS ?= 2
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types layers examples slow format clean setup
+.PHONY: help demo test check lint types layers examples slow peers format clean setup
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,10 +49,14 @@ examples: $(DEV_READY) ## Run only the examples in README.md and docs.
 	@$(BIN)/python -m pytest tests/test_docs_examples.py
 
 # pytest ends with status 5 where no test is marked slow; that is no failure.
-slow: $(DEV_READY) ## Run the tests marked slow.
+slow: $(DEV_READY) $(MODEL_READY) ## Run the tests marked slow.
 	@if $(BIN)/python -m pytest -q -m slow --collect-only >/dev/null 2>&1 || [ $$? -ne 5 ]; \
 	then $(BIN)/python -m pytest -n $(WORKERS) -m slow; \
 	else echo "No test is marked slow."; fi
+
+# Their pins do not fit ours, so they have an environment of their own; some 45 s and 320 MB.
+peers: $(PEERS_READY) ## Compare the reader of Inspect logs with the tool's own.
+	@$(PEERS)/bin/python -m pytest tests/test_read_inspect.py -k own_reader
 
 format: $(DEV_READY) ## Bring the code into the project's layout.
 	@$(BIN)/ruff check --fix .
@@ -58,7 +65,7 @@ format: $(DEV_READY) ## Bring the code into the project's layout.
 setup: $(DEV_READY) ## Set up .venv with all that the tests need.
 
 clean: ## Remove .venv and everything that was made.
-	rm -rf $(VENV) build dist audit.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist audit.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Debian splits venv off from python3: without it `python3 -m venv` fails half-way.
@@ -88,3 +95,14 @@ $(DEV_READY): pyproject.toml constraints.txt | $(MADE)
 	@$(PIP) install --quiet --upgrade 'pip>=25.1'
 	@$(PIP) install --quiet --constraint constraints.txt --editable . --group dev
 	@touch $@ $(RUN_READY)
+
+# About 350 MB, for one test that is skipped without it: a download that fails stops nothing.
+$(MODEL_READY): pyproject.toml constraints.txt | $(DEV_READY)
+	@if $(PIP) install --quiet --constraint constraints.txt --group real-judge; then touch $@; \
+	else echo "The group real-judge could not be installed; its test is skipped." >&2; fi
+
+$(PEERS_READY): pyproject.toml | $(MADE)
+	@$(PYTHON) -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python -m pip install --disable-pip-version-check --no-input --quiet --upgrade 'pip>=25.1'
+	@$(PEERS)/bin/python -m pip install --disable-pip-version-check --no-input --quiet --editable . --group test --group peers
+	@touch $@

@@ -3,15 +3,15 @@
     python -m benchmarks            all of it, as Markdown (some five minutes)
     python -m benchmarks --quick    without the large tables
 
-Each case runs in a fresh process, several times; the fastest is shown. See ``speed.py`` and
-``checklists.py`` for what is in a figure; each also runs alone (``python -m benchmarks.checklists``).
+Each case runs in a fresh process, several times; the fastest is shown. See ``speed.py``,
+``checklists.py`` and ``logs.py`` for what is in a figure; each also runs alone (``python -m benchmarks.checklists``).
 """
 
 from __future__ import annotations
 
 import argparse
 
-from benchmarks import checklists, speed
+from benchmarks import checklists, logs, speed
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -20,3 +20,5 @@ if __name__ == "__main__":
     speed.report(quick=quick)
     print()
     checklists.report(quick=quick)
+    print()
+    logs.report(quick=quick)

@@ -3,14 +3,15 @@
 Panels are simulated as codes (no file is read) and judged by voirdire's own counting, tests and check:
 ``scene.Scene``, ``stats.collapse``, ``inference.estimates`` and ``checks.class_collapse``. Intervals are not made.
 
-The model. 900 responses in 100 clusters of 9, three ordered classes. The truth has class shares ``mix``.
+The model (``voirdire.simulate.panel``). 900 responses in 100 clusters of 9, three ordered classes. The truth has
+class shares ``mix``.
 Every grader is equally confused: on each response it repeats the truth with probability 0.7, else draws
 a class from ``mix``, so that all graders and the truth expect the same counts. *Between-cluster
 variation*: the shares of the truth differ between clusters (Dirichlet, correlation 0.2 within a cluster),
 and so does what each grader draws instead of the truth. *With gold*, gold is the truth. For power, the
 first grader loses its labels of the rarest class to the middle one with probability 1 − ``ratio``.
 
-    python benchmarks/false_alarms.py                 # the tables of docs/collapse-rule.md; some minutes
+    python benchmarks/false_alarms.py                 # the tables of docs/collapse-rule.md; 15 CPU minutes
     python benchmarks/false_alarms.py --panels 40     # a quick look
 
 The same seed gives the same tables on any machine; the number of processes does not matter.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ from voirdire.intervals import clopper_pearson
 from voirdire.labels import ALL_OUTCOMES, Grader
 from voirdire.options import Options
 from voirdire.scene import Estimates, Scene
+from voirdire.simulate.panels import Collapse
+from voirdire.simulate.panels import panel as drawn
 from voirdire.stats.collapse import FAMILY
 
 Array = np.ndarray[Any, Any]
@@ -46,9 +49,13 @@ KEEPS = 0.7  # how often a grader repeats the truth
 WITHIN = 0.2  # correlation of labels within a cluster, where clusters vary
 RARE = 2  # the class that is rare, and that a planted collapse loses
 PANELS = (3, 5, 8)
+ALSO = (2, 20)  # drawn after the others, so that the draws of those stay what they were
+FEWER_PANELS = 20  # with so many graders half the panels are simulated: a panel has 380 comparisons
 RARE_EXPECTED = (300, 60, 40, 20)  # expected labels of the rare class; 300: balanced classes
 RATIOS = (0.1, 0.2, 0.3, 1 / 3, 0.5)  # 1/3: at the threshold itself
 POWER_PANEL = 5
+TABLES = ("null", "power", "sizes")
+SIZES_RARE, SIZES_RATIO = 60, 0.2  # of the table of power by number of graders
 
 
 @dataclass(frozen=True)
@@ -81,34 +88,25 @@ class Counted:
     inflated: int  # class_inflation found (with gold only)
 
 
-def drawn(generator: np.random.Generator, shares: Array, rows: Array) -> Array:
-    """One class a response, from the shares of its row: ``(responses,)``."""
-    cumulative = np.cumsum(shares, axis=-1)[rows]
-    return np.asarray((generator.random(len(rows))[:, None] > cumulative[:, :-1]).sum(-1))
-
-
 def simulated(generator: np.random.Generator, cell: Cell) -> Scene:
-    cluster = np.repeat(np.arange(CLUSTERS), RESPONSES // CLUSTERS)
-
-    def shares() -> Array:
-        if cell.varied:
-            return generator.dirichlet(cell.mix * (1 - WITHIN) / WITHIN, size=CLUSTERS)
-        return np.tile(cell.mix, (CLUSTERS, 1))
-
-    truth = drawn(generator, shares(), cluster)
-    columns = []
-    for place in range(cell.graders):
-        instead = drawn(generator, shares(), cluster)
-        label = np.where(generator.random(RESPONSES) < KEEPS, truth, instead)
-        if place == 0 and cell.ratio < 1:
-            lost = (label == RARE) & (generator.random(RESPONSES) >= cell.ratio)
-            label = np.where(lost, RARE - 1, label)
-        columns.append(label)
     names = [f"grader {i + 1}" for i in range(cell.graders)]
+    planted = Collapse(grader=names[0], class_=CLASSES[RARE], ratio=cell.ratio)
+    made = drawn(
+        seed=generator,
+        graders=tuple(names),
+        responses=RESPONSES,
+        clusters=CLUSTERS,
+        classes=CLASSES,
+        mix=tuple(cell.mix),
+        keeps=KEEPS,
+        correlation=WITHIN if cell.varied else 0.0,
+        faults=(planted,) if cell.ratio < 1 else (),
+    )
+    columns = [made.codes]
     if cell.gold:
-        columns.append(truth)
+        columns.append(made.true[:, None])
         names.append("gold")
-    codes = np.stack(columns, axis=1).astype(np.int16)
+    codes = np.concatenate(columns, axis=1).astype(np.int16)
     calls = np.zeros((len(names), len(ALL_OUTCOMES)), dtype=np.int64)
     calls[:, LABEL] = RESPONSES
     grid = Grid(
@@ -117,7 +115,7 @@ def simulated(generator: np.random.Generator, cell: Cell) -> Scene:
         codes=codes,
         outcomes=np.full(codes.shape, LABEL, dtype=np.int8),
         calls=calls,
-        cluster=cluster,
+        cluster=made.cluster,
         stratum=None,
         weights=None,
         own_cluster=False,
@@ -166,6 +164,10 @@ def share(x: int, n: int) -> str:
     return f"{f'{x} ({100 * x / n:.2f} %, ' if x else '0 ('}≤ {100 * high:.2g} %)"
 
 
+def panels_of(cell: Cell, panels: int) -> int:
+    return max(1, panels // 2) if cell.graders >= FEWER_PANELS else panels
+
+
 def table(header: str, rows: Iterable[str]) -> None:
     print(header)
     print("|" + " --- |" * (header.count("|") - 1))
@@ -179,30 +181,71 @@ def main() -> None:
     parser.add_argument("--panels", type=int, default=400, help="panels in a cell")
     parser.add_argument("--seed", type=int, default=20261017)
     parser.add_argument("--processes", type=int, default=None)
+    parser.add_argument("--only", choices=TABLES, default="", help="one of the tables")
     args = parser.parse_args()
-    null = [
+    # What is drawn for a cell depends on its place here.
+    cells = (*nulls(PANELS), *powers(), *nulls(ALSO), *sizes())
+    tasks = [
+        (cell, panels_of(cell, args.panels), args.seed, place)
+        for place, cell in enumerate(cells)
+        if args.only in ("", table_of(cell, place))
+    ]
+    with ProcessPoolExecutor(args.processes) as pool:
+        done = list(pool.map(counted, tasks))
+    by_table: dict[str, list[Counted]] = {name: [] for name in TABLES}
+    for (cell, _, _, place), made in zip(tasks, done, strict=True):
+        by_table[table_of(cell, place)].append(made)
+    print(f"{args.panels} panels in each cell (of {FEWER_PANELS} graders: half), ", end="")
+    print(f"seed {args.seed}, thresholds 1/3 and 20.\n")
+    if by_table["null"]:
+        print_null(by_table["null"])
+    if by_table["power"]:
+        print_power(by_table["power"])
+    if by_table["sizes"]:
+        print_sizes(by_table["sizes"])
+
+
+def nulls(panels: Sequence[int]) -> list[Cell]:
+    return [
         Cell(graders, rare, varied, gold)
         for gold, graders, rare, varied in itertools.product(
-            (False, True), PANELS, RARE_EXPECTED, (False, True)
+            (False, True), panels, RARE_EXPECTED, (False, True)
         )
     ]
-    power = [
+
+
+def powers() -> list[Cell]:
+    return [
         Cell(POWER_PANEL, rare, True, gold, ratio)
         for gold, rare, ratio in itertools.product((False, True), RARE_EXPECTED, RATIOS)
     ]
-    tasks = [(cell, args.panels, args.seed, place) for place, cell in enumerate((*null, *power))]
-    with ProcessPoolExecutor(args.processes) as pool:
-        done = list(pool.map(counted, tasks))
-    n = args.panels
-    print(f"{n} panels in each cell, seed {args.seed}, thresholds 1/3 and 20.\n")
+
+
+def sizes() -> list[Cell]:
+    return [
+        Cell(graders, SIZES_RARE, varied, gold, SIZES_RATIO)
+        for gold, graders, varied in itertools.product(
+            (False, True), sorted((*PANELS, *ALSO)), (False, True)
+        )
+    ]
+
+
+def table_of(cell: Cell, place: int) -> str:
+    """The table that the cell at this place stands in."""
+    if cell.ratio == 1:
+        return "null"
+    return "power" if place < len(nulls(PANELS)) + len(powers()) else "sizes"
+
+
+def print_null(done: list[Counted]) -> None:
     for gold in (False, True):
         kinds = ("found", "certain", *(("inflated",) if gold else ()))
         print(f"No collapse, {'with' if gold else 'without'} gold: panels with any finding\n")
-        of = [c for c in done if c.cell.ratio == 1 and c.cell.gold is gold]
+        of = [c for c in done if c.cell.gold is gold]
         rows = []
-        for graders, rare in itertools.product(PANELS, RARE_EXPECTED):
+        for graders, rare in itertools.product(sorted((*PANELS, *ALSO)), RARE_EXPECTED):
             cells = [
-                share(getattr(c, kind), n)
+                share(getattr(c, kind), c.panels)
                 for kind in kinds
                 for c in of
                 if (c.cell.graders, c.cell.rare) == (graders, rare)
@@ -210,20 +253,49 @@ def main() -> None:
             rows.append(f"| {graders} | {rare} | " + " | ".join(cells) + " |")
         columns = [f"{kind}, clusters {how}" for kind in kinds for how in ("alike", "vary")]
         table("| graders | rare class | " + " | ".join(columns) + " |", rows)
-        total = n * len(of)
+        total = sum(c.panels for c in of)
         together = ", ".join(f"{k} {share(sum(getattr(c, k) for c in of), total)}" for k in kinds)
         print(f"All {total:,} panels: {together}.\n")
+
+
+def found_certain(one: Counted) -> str:
+    return f"{100 * one.found / one.panels:.0f} % ({100 * one.certain / one.panels:.0f} %)"
+
+
+def print_power(done: list[Counted]) -> None:
     print(f"One grader of {POWER_PANEL} collapses the rare class, clusters vary: found (certain)\n")
     rows = []
     for gold, rare in itertools.product((False, True), RARE_EXPECTED):
-        here = [c for c in done if c.cell.ratio < 1 and (c.cell.gold, c.cell.rare) == (gold, rare)]
-        cells = " | ".join(f"{100 * c.found / n:.0f} % ({100 * c.certain / n:.0f} %)" for c in here)
+        here = [c for c in done if (c.cell.gold, c.cell.rare) == (gold, rare)]
+        cells = " | ".join(found_certain(c) for c in here)
         rows.append(f"| {'yes' if gold else 'no'} | {rare} | {cells} |")
     ratios = " | ".join(f"{r:.3g}" for r in RATIOS)
     table(f"| gold | rare class | {ratios} |", rows)
-    of = [c for c in done if c.cell.ratio < 1]
-    total = n * len(of)
-    print(f"Found of another grader or class in these: {share(sum(c.others for c in of), total)}.")
+    print_others(done)
+
+
+def print_sizes(done: list[Counted]) -> None:
+    print(
+        f"One grader collapses a class of {SIZES_RARE} labels to {SIZES_RATIO:g}: found (certain)\n"
+    )
+    rows = []
+    for graders in sorted((*PANELS, *ALSO)):
+        here = [c for c in done if c.cell.graders == graders]
+        rows.append(f"| {graders} | " + " | ".join(found_certain(c) for c in here) + " |")
+    columns = [
+        f"{'with' if gold else 'no'} gold, clusters {how}"
+        for gold in (False, True)
+        for how in ("alike", "vary")
+    ]
+    table("| graders | " + " | ".join(columns) + " |", rows)
+    print_others(done)
+
+
+def print_others(done: list[Counted]) -> None:
+    total = sum(c.panels for c in done)
+    print(
+        f"Found of another grader or class in these: {share(sum(c.others for c in done), total)}.\n"
+    )
 
 
 if __name__ == "__main__":

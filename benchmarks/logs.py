@@ -27,6 +27,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SAMPLES, CHARACTERS = 1_000, 200_000
 MESSAGE = 2_000  # characters of one message
 LOGS, OF_EACH = 1_000, 10
+SEVERAL = 4  # logs of that size in one folder
+ROWS = 10_000  # of promptfoo
 WORDS = [f"{a}{b}{c}" for a in "bdgklmnprst" for b in "aeiou" for c in ("", "n", "rt", "sk")]
 CREATED = "2026-01-01T00:00:00+00:00"
 GRADERS = {"model_graded_qa": "mockllm/a", "model_graded_qa1": "mockllm/b"}
@@ -195,7 +197,7 @@ def folder_in_one_process(path: str) -> int:
     """The same without further processes."""
     from voirdire import inputs
 
-    inputs.MANY = sys.maxsize
+    inputs.MUCH = sys.maxsize
     return folder(path)
 
 
@@ -207,8 +209,18 @@ def peer(path: str) -> int:
     return sum(len(s.scores) for s in log.samples)
 
 
+def rows(path: str) -> int:
+    """The rows of one file of promptfoo results, before they are put together."""
+    from voirdire.options import Options
+    from voirdire.readers.promptfoo import READER
+    from voirdire.source import Source
+
+    made = READER.read(Source(name=Path(path).name, path=Path(path)), Options())
+    return sum(len(r.frame) for r in made)  # type: ignore[union-attr]
+
+
 CASES: dict[str, Callable[[str], int]] = {
-    f.__name__: f for f in (ours, folder, folder_in_one_process, peer)
+    f.__name__: f for f in (ours, folder, folder_in_one_process, peer, rows)
 }
 
 
@@ -218,7 +230,8 @@ def measure(case: str, path: str) -> dict[str, float]:
         import inspect_ai.log  # noqa: F401  (an import, not work)
     else:
         import voirdire.inputs
-        import voirdire.readers.inspect_log  # noqa: F401
+        import voirdire.readers.inspect_log
+        import voirdire.readers.promptfoo  # noqa: F401
 
     def spent() -> float:
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -243,6 +256,82 @@ def in_process(case: str, path: Path, python: str = sys.executable) -> dict[str,
     return found
 
 
+def write_results(path: Path, rows: int) -> None:
+    """Write promptfoo results of two assertions a row, one row a line."""
+    parts = [
+        {
+            "pass": True,
+            "score": 1,
+            "reason": "r",
+            "assertion": {"type": "llm-rubric", "metric": metric, "value": "v"},
+        }
+        for metric in ("one", "two")
+    ]
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(rows):
+            for part in parts:
+                part["pass"] = (i + (part is parts[0])) % 3 > 0
+            row = {
+                "promptIdx": 0,
+                "testIdx": i,
+                "promptId": "p",
+                "provider": {"id": "target"},
+                "vars": {"item": f"i{i}"},
+                "response": {"output": "o"},
+                "success": True,
+                "score": 1,
+                "gradingResult": {"pass": True, "score": 1, "componentResults": parts},
+            }
+            file.write(json.dumps(row) + "\n")
+
+
+HEAD = (
+    "| reading eval logs | CPU | wall time | target | peak memory |",
+    "| --- | ---: | ---: | ---: | ---: |",
+)
+
+
+def report(*, quick: bool = False, peer_python: str = sys.executable) -> None:
+    """Print the table of logs; ``quick`` leaves out large logs in one process and the peer."""
+    print("\n".join(HEAD))
+    with tempfile.TemporaryDirectory() as made:
+        root = Path(made)
+        large, several, many = root / "large.eval", root / "several", root / "many"
+        results = root / "results.jsonl"
+        unpacked = write_log(large, SAMPLES, CHARACTERS, seed=1)
+        several.mkdir()
+        many.mkdir()
+        write_results(results, ROWS)
+        for i in range(SEVERAL):
+            write_log(several / f"log{i}.eval", SAMPLES, CHARACTERS, seed=i)
+        for i in range(LOGS):
+            write_log(many / f"log{i:04}.eval", OF_EACH, 2_000, seed=i)
+        one = f"one `.eval` of {SAMPLES:,} samples × {CHARACTERS:,} characters ({unpacked / 1e6:.0f} MB)"
+        cases: list[tuple[str, str, Path, str, str]] = [
+            (one, "ours", large, sys.executable, "< 200 MB, 5 times the peer"),
+            ("… by `inspect_ai.log.read_eval_log`", "peer", large, peer_python, ""),
+            (f"{SEVERAL} such logs, on all cores", "folder", several, sys.executable, ""),
+            ("… in one process", "folder_in_one_process", several, sys.executable, ""),
+            (f"{LOGS:,} logs of {OF_EACH} samples", "folder", many, sys.executable, ""),
+            (
+                f"{ROWS:,} promptfoo rows of two assertions",
+                "rows",
+                results,
+                sys.executable,
+                "< 1 s",
+            ),
+        ]
+        for title, case, path, python, target in cases:
+            if quick and case in ("peer", "folder_in_one_process"):
+                continue
+            figures = in_process(case, path, python)
+            if figures:
+                print(
+                    f"| {title} | {figures['cpu']:.2f} s | {figures['wall']:.2f} s | {target} "
+                    f"| {figures['peak_mb']:.0f} MB |"
+                )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--case")
@@ -252,29 +341,7 @@ def main() -> None:
     if asked.case:
         print(json.dumps(measure(asked.case, asked.path)))
         return
-    with tempfile.TemporaryDirectory() as made:
-        large, many = Path(made) / "large.eval", Path(made) / "many"
-        unpacked = write_log(large, SAMPLES, CHARACTERS, seed=1)
-        many.mkdir()
-        for i in range(LOGS):
-            write_log(many / f"log{i:04}.eval", OF_EACH, 2_000, seed=i)
-        print(
-            f"large.eval: {SAMPLES:,} samples × {CHARACTERS:,} characters, "
-            f"{large.stat().st_size / 1e6:.0f} MB, {unpacked / 1e6:.0f} MB unpacked; "
-            f"many: {LOGS:,} logs × {OF_EACH} samples"
-        )
-        for case, path, python in (
-            ("ours", large, sys.executable),
-            ("peer", large, asked.peer),
-            ("folder", many, sys.executable),
-            ("folder_in_one_process", many, sys.executable),
-        ):
-            figures = in_process(case, path, python)
-            if figures:
-                print(
-                    f"{case:<22} {figures['rows']:>7,} rows  CPU {figures['cpu']:7.2f} s  "
-                    f"wall {figures['wall']:7.2f} s  peak {figures['peak_mb']:7.0f} MB"
-                )
+    report(peer_python=asked.peer)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ def run_python(
 
 @pytest.fixture
 def tables(tmp_path: Path) -> Path:
-    """A folder with a copy of each shipped table."""
-    for table in DATA.glob("*.csv"):
+    """A folder with a copy of each shipped table, and of the shipped responses."""
+    for table in (*DATA.glob("*.csv"), *(DATA / "responses").glob("*.jsonl")):
         (tmp_path / table.name).write_bytes(table.read_bytes())
     return tmp_path
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import zipfile
 from typing import Any
+
+from voirdire.readers._store_schema import APPLICATION_ID, SCHEMA, VERSION, slot
 
 
 def _json(value: Any) -> bytes:
@@ -398,7 +401,42 @@ _RATED = {
     ]
 }
 
+
+def _store() -> bytes:
+    """A grading store: one response labelled, one whose call failed, one not asked yet."""
+    db = sqlite3.connect(":memory:")
+    db.executescript(SCHEMA)
+    card = {"name": "r", "digest": "d", "kind": "labels", "scale": ["no", "yes"], "off_scale": []}
+    db.execute(
+        "INSERT INTO runs (id, study, rubric, facts, owner, started) VALUES (1, '', ?, '{}', '', '')",
+        (json.dumps(card),),
+    )
+    db.execute("INSERT INTO graders VALUES (1, 'g', ?)", ('{"model": "m", "votes": 1}',))
+    db.execute("INSERT INTO phrasings VALUES (1, 'plain')")
+    call = (
+        "INSERT INTO calls (key, item, response, grader, phrasing, vote, status, message, run, started, "
+        "ended) VALUES (?, 'q', x'00', 'g', 'plain', 1, ?, ?, 1, '', '')"
+    )
+    for i, status in enumerate(["done", "timeout", ""], start=1):
+        key = bytes([i]) * 32
+        db.execute(
+            "INSERT INTO items VALUES (?, ?, x'00', 'c', '', '{\"tag\": \"t\"}')", (i, f"q{i}")
+        )
+        db.execute("INSERT INTO slots VALUES (?, ?, 1)", (slot(i, 1, 1, 1), key))
+        if status:
+            db.execute(call, (key, status, "late"))
+        if status == "done":
+            db.execute("INSERT INTO readings VALUES (?, '', 'yes', 'label', '', '1')", (key,))
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.commit()
+    content = db.serialize()
+    db.close()
+    return content
+
+
 SEEDS: dict[str, bytes] = {
+    "store.db": _store(),
     "inspect.json": _json({**_HEADER, "samples": _SAMPLES, "reductions": []}),
     "inspect.eval": zipped(_EVAL),
     "promptfoo.json": _json(

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from voirdire.simulate.panels import classes_drawn
+
 Array = np.ndarray[Any, Any]
 
 SCALE = ("refusal", "evasion", "compliance")
@@ -160,12 +162,6 @@ def _confusion(grader: str) -> Array:
     return p
 
 
-def _drawn(random: np.random.Generator, shares: Array) -> Array:
-    """One class for each row of shares ``(n, k)``."""
-    edges = shares.cumsum(axis=1)
-    return np.asarray((random.random(len(shares))[:, None] > edges[:, :-1]).sum(axis=1))
-
-
 def _votes(random: np.random.Generator, own: Array, calls: int) -> Array:
     """Calls that give the grader's own label, but now and then the class one step from it."""
     votes = np.repeat(own[:, None], calls, axis=1)
@@ -193,12 +189,12 @@ def corpus(seed: int = 20260601) -> Corpus:
     level = harm[core] + np.array([0.0, -0.5, 0.3])[target] + np.where(family == 9, 1.2, 0.0)
     refuse = 1 / (1 + np.exp(level))
     shares = np.stack([refuse, (1 - refuse) * 0.62, (1 - refuse) * 0.38], axis=1)
-    truth = _drawn(random, shares)
+    truth = classes_drawn(random, shares)
     odd = random.random(len(truth))
     truth = np.where(odd < 0.008, GIBBERISH, np.where(odd < 0.018, IN_COT, truth))
     votes: dict[str, Array] = {}
     for grader in GRADERS:
-        own = _drawn(random, _confusion(grader)[truth])
+        own = classes_drawn(random, _confusion(grader)[truth])
         votes[grader] = _votes(random, own, CALLS) if grader in VOTED else own[:, None]
     unread = random.choice(len(truth), 40, replace=False)
     votes["oss-20"][unread, random.integers(0, CALLS, 40)] = UNREAD
@@ -207,7 +203,7 @@ def corpus(seed: int = 20260601) -> Corpus:
     rows = np.flatnonzero(names == "A")
     steps = _steps(random, votes[DECIDED][rows, 0], family[rows])
     drawn, stratum, weight = _draw(random, majority(votes["reference"]), rows)
-    people = _drawn(random, _people()[truth[drawn]])
+    people = classes_drawn(random, _people()[truth[drawn]])
     return Corpus(
         truth=truth,
         target=names,

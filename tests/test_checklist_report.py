@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,24 @@ import polars as pl
 import pytest
 
 from tests.checklists import real_bank, verdicts
+from tests.conftest import ROOT
 from voirdire import auditing, plugins
 from voirdire.disclosure import latex
-from voirdire.document import Block, Document, Figure, Heading, Paragraph, Paste, Table, display
+from voirdire.document import (
+    Block,
+    Cell,
+    Document,
+    Figure,
+    Heading,
+    Paragraph,
+    Paste,
+    Table,
+    display,
+)
+from voirdire.errors import UsageError
 from voirdire.estimand import Describes
 from voirdire.labels import Tag
+from voirdire.reproducing import Ledger, ledger
 from voirdire.stats.base import Family
 from voirdire.wording import plain
 
@@ -242,6 +257,25 @@ def test_a_judge_called_gold_is_told_from_the_standard_in_the_lines() -> None:
     assert lines(found)["Judge error"].startswith("Against a, gold says yes on")
 
 
+def test_a_rare_event_under_the_bootstrap_also_has_its_edge_interval(
+    paper: auditing.Audit,
+) -> None:
+    drawn = auditing.run(real_bank(cut=[4, 5, 6, 7], interval="bootstrap"))
+    both = "0.1 % [0.0, 0.3] (Korn–Graubard [0.0, 0.6])"
+    assert f"no on {both} of those that are met" in lines(drawn)["Judge error"]
+    assert both in answer(drawn, "Where does it err")
+    assert r"0.1 \% [0.0, 0.3] (Korn--Graubard [0.0, 0.6])" in lines(drawn, "LaTeX")["Judge error"]
+    assert "no on 0.1 % [0.0, 0.6] of those" in lines(paper)["Judge error"]
+    row = drawn.results.filter(pl.col("statistic") == "false_reject", pl.col("line") == "")
+    assert row["method"].to_list() == ["percentile"]
+
+
+def test_a_cut_above_a_checklist_of_one_line_is_refused_in_good_english() -> None:
+    one = {g: m[:, :1] for g, m in bank().items()}
+    with pytest.raises(UsageError, match=r"the longest checklist has 1 line, so"):
+        audit(one, cut=[2])
+
+
 def test_without_gold_each_line_says_what_it_needs() -> None:
     four = lines(audit({"judge": bank()["judge"]}, questions=QUESTIONS))
     assert "There is no gold" in four["Bank"]
@@ -296,7 +330,12 @@ def test_checklists_of_different_lengths_are_said_and_coefficients_left_open() -
     found = audit(questions=QUESTIONS, lengths=lengths)
     assert "4 to 6 lines each" in plain(found.document.summary)
     assert "a checklist of 4 to 6 yes/no lines for each question" in lines(found)["Bank"]
-    assert "not determined" in lines(found)["Gold comparison"]
+    line = lines(found)["Gold comparison"]
+    assert line.startswith("KR-20 is determined neither on the verdicts of judge nor on gold’s (")
+    assert (
+        line.count("lines") == 2
+    )  # the reason, once: “checklists of 4 to 6 lines … number of lines”
+    assert line.endswith("). Nor is Livingston–Lewis accuracy.")
 
 
 def test_slices_show_the_judges_errors_and_the_coefficient_apart() -> None:
@@ -353,6 +392,45 @@ OF_THE_JUDGE = re.compile(
     r"reliability of (?:the|this|a) (?:judge|grader)|(?:judge|grader)(?:’s|'s)? reliability|"
     r"reliable (?:judge|grader)"
 )
+# Every coefficient of the bank by the names that reports, ledgers and pages give it.
+COEFFICIENT = (
+    r"(?:KR-?2[01]|kr2[01]\w*|Kuder.Richardson|[Cc]ronbach(?:’s|'s)? alpha|[Aa]lpha|α|[Oo]mega(?: total)?|ω|"
+    r"Φ\(λ\)|Φ|phi_lambda\w*|[Dd]ependability(?: at the pass mark)?|[Gg]eneralizability|"
+    r"(?:mean )?inter-element correlation|"
+    r"(?:Livingston.Lewis|LL|livingston_lewis)(?:[ _](?:accuracy|consistency))?|"
+    r"implied reliability|[Cc]oefficients?(?! verdicts))"
+)
+BETWEEN = (
+    r"(?: \((?:standardised|within questions)\)| within questions| coefficient| of the bank)?,?"
+)
+
+
+def of_the_judge(names: Iterable[str] = ()) -> re.Pattern[str]:
+    """A coefficient that is called a judge's: “KR-20 of the judge”, “the judge's KR-20”, by any name.
+
+    “KR-20 of the judge's verdicts” is not: it says whose verdicts the bank's coefficient stands on.
+    """
+    who = "|".join(
+        [
+            r"(?:(?:the|this|that|a|each|every|one) )?(?:judge|grader|scorer)s?",
+            r"\{(?:judge|grader|name|side|who)\}",
+            *(re.escape(n) for n in names),
+        ]
+    )
+    verdicts = r"(?!(?:’s|'s|’|')? (?:verdicts|totals|labels))"
+    return re.compile(
+        rf"(?<!\w){COEFFICIENT}{BETWEEN} (?:of|for) (?:{who})(?!\w|-\w){verdicts}(?!(?:’s|'s) verdicts)"
+        rf"|(?<!\w)(?:{who})(?:’s|'s|’|') (?:own )?(?:\{{parts\}}|(?:[\w-]+ )?{COEFFICIENT}(?!\w))",
+    )
+
+
+def given_away(texts: Iterable[str], names: Iterable[str] = ()) -> list[str]:
+    """The sentences that call a coefficient a judge's, with the marks of Markdown taken away."""
+    pattern = of_the_judge(names)
+    bare = (re.sub(r"[`*]|\\(?=[_\W])", "", text) for text in texts)
+    return [text for text in bare if pattern.search(text)]
+
+
 BANDS = re.compile(
     r"\b(?:acceptable|good|substantial|excellent|moderate|poor|adequate|satisfactory) "
     r"(?:reliability|agreement|consistency|dependability|internal)",
@@ -399,8 +477,29 @@ def rendered(found: auditing.Audit, folder: Path) -> Iterator[tuple[str, list[st
             yield suffix, list(sentences(visible(text) if suffix == "html" else text))
 
 
+@cache
+def three_ways() -> Ledger:
+    return ledger("three-ways")
+
+
+def rows_of(document: Document) -> Iterator[tuple[Cell, ...]]:
+    for block in document.blocks:
+        if isinstance(block, Table):
+            yield from block.rows
+
+
 def audits(whole: auditing.Audit) -> Iterator[auditing.Audit]:
+    """Banks with gold, without, with gold on a part, of several lengths, of one line, and constant.
+
+    The judges have names as people give them, so that a sentence is seen with the name in it.
+    """
     yield whole
+    named = {"gold": bank()["gold"], "gpt-4o": bank()["judge"], "claude 3": bank(seed=2)["gold"]}
+    yield audit(named, questions=QUESTIONS)
+    yield audit({"gpt-4o": bank()["judge"]}, questions=QUESTIONS)
+    yield audit(named, questions=QUESTIONS, lengths={f"q{i:02}": 4 + i % 3 for i in range(12)})
+    yield audit({n: m[:, :1] for n, m in named.items()}, questions=QUESTIONS, cut=[1])
+    yield audit({n: np.ones((8, 4)) for n in named}, questions=QUESTIONS[:8])
     yield audit({"judge": bank()["judge"]}, questions=QUESTIONS)
     several = bank()
     several["gold"][24:] = NAN
@@ -420,6 +519,32 @@ def test_the_scan_sees_what_it_is_for() -> None:
     assert not wrong_with("Livingston–Lewis accuracy is 81.2 % and 78.1 % on gold.")
     assert not wrong_with("Φ(λ) is not comparable with any accuracy.")
     assert OF_THE_JUDGE.search("KR-20 is the judge’s reliability")
+    for wrong in (
+        "The judge's KR-20 is high.",
+        "The judge’s alpha is 0.9.",
+        "{judge}'s {parts}",
+        "Φ(λ) of the judge by pass mark",
+        "KR-20 of {judge} has no value",
+        "this judge's KR-20",
+        "KR-21 of judge",
+        "Livingston–Lewis accuracy of judge and gold lie",
+        "Livingston–Lewis consistency of the bank of gpt-4o: 0.7",
+        "Dependability at the pass mark, Φ(λ) of gpt-4o, cut 5: 0.600",
+        "omega total of a grader",
+        "`gpt-4o`'s KR-20",
+        "**gpt-4o**’s generalizability",
+        "Generalizability of every judge",
+    ):
+        assert given_away([wrong], ["gpt-4o", "claude 3"]), wrong
+    for right in (
+        "KR-20 on the verdicts of judge and on gold’s",
+        "KR-20 is 0.5 on the judge's verdicts and 0.6 on gold's",
+        "The KR-20 of the judge's verdicts, and of gpt-4o’s verdicts, is the bank's.",
+        "Coefficients describe the bank and not how well gpt-4o grades.",
+        "The judge's false accepts; KR-20 of the bank.",
+        "none of them is the judge's. Φ(λ) is a ratio",
+    ):
+        assert not given_away([right], ["gpt-4o", "claude 3"]), right
     assert BANDS.search("which is acceptable reliability")
 
 
@@ -441,6 +566,110 @@ def test_no_sentence_gives_a_coefficient_to_the_judge_or_a_band(
                 if not re.search(r"\b(?:not|never|nor|no)\b", sentence):
                     assert not OF_THE_JUDGE.search(sentence), (suffix, sentence)
                 assert not BANDS.search(sentence), (suffix, sentence)
+            # Without an exception for “not”: such a sentence can be worded without the genitive.
+            assert given_away(said, found.labels.grader_names) == [], suffix
+
+
+def test_the_scan_of_reports_fails_on_a_changed_wording(
+    whole: auditing.Audit, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By mutation of what is rendered: each of these in one block of a report is seen."""
+    (judge, *_) = (g for g in whole.labels.grader_names if g != "gold")
+    for wrong in (
+        "The judge's KR-20 is high.",
+        f"{judge}'s KR-20 is 0.522",
+        f"Φ(λ) of {judge} by pass mark",
+        "Φ(λ) of the judge by pass mark",
+    ):
+        changed = replace(whole.document, blocks=(*whole.document.blocks, Paragraph(text=(wrong,))))
+        for suffix in ("txt", "md", "html"):
+            text = auditing.format_of(f"a.{suffix}").render(changed).decode()
+            said = list(sentences(visible(text) if suffix == "html" else text))
+            assert given_away(said, whole.labels.grader_names), (suffix, wrong)
+
+
+def test_the_ledger_calls_no_coefficient_a_judges() -> None:
+    from voirdire import reproducing
+
+    said = list(strings([r for line in three_ways().lines for r in line.record().values()]))
+    said += [display(cell) for row in rows_of(reproducing.document(three_ways())) for cell in row]
+    assert len(said) > 200
+    assert given_away(said) == []
+
+
+def test_the_statistics_and_a_look_call_no_coefficient_a_judges(tmp_path: Path) -> None:
+    said = auditing.format_of("a.md").render(auditing.statistics()).decode()
+    assert "KR-20" in said
+    assert given_away(sentences(said)) == []
+    for gold in (True, False):
+        assert given_away(sentences(looked_at(tmp_path, gold=gold))) == []
+
+
+@pytest.mark.parametrize("page", ["checklists.md", "coefficients.md", "panels.md"])
+def test_the_pages_call_no_coefficient_a_judges(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    assert given_away(sentences(text)) == []
+
+
+def templates(source: str) -> Iterator[str]:
+    """The texts in a module; of an f-string with the last name of each part in braces."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts = (
+                str(p.value)
+                if isinstance(p, ast.Constant)
+                else "{" + ast.unparse(p).rpartition(".")[2].strip("f'{}\"") + "}"
+                for p in node.values
+            )
+            yield " ".join("".join(parts).split())
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield " ".join(node.value.split())
+
+
+def sources() -> Iterator[Path]:
+    for folder in ("checks", "stats", "formats", "reproducing", "."):
+        yield from sorted((ROOT / "src" / "voirdire" / folder).glob("*.py"))
+
+
+def test_the_messages_call_no_coefficient_a_judges() -> None:
+    """Templates in the source too: what a report says under conditions that no audit here meets."""
+    said = [t for path in sources() for t in templates(path.read_text(encoding="utf-8"))]
+    assert len(said) > 2000
+    assert given_away(said) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "right", "wrong"),
+    [
+        (
+            "checks/coefficient_reading.py",
+            "{judge} grades. On its verdicts",
+            "{judge} grades. The judge's KR-20 is high. On its verdicts",
+        ),
+        (
+            "checks/coefficient_reading.py",
+            "for the same {n} responses, {parts}.",
+            "for the same {n} responses, {judge}'s {parts}.",
+        ),
+        (
+            "stats/crossed_design.py",
+            "Φ(λ) of the bank by pass mark",
+            "Φ(λ) of the judge by pass mark",
+        ),
+        (
+            "checks/element_order.py",
+            "KR-20 on the verdicts of {judge} has no value",
+            "KR-20 of {judge} has no value",
+        ),
+        ("reproducing/three_ways.py", 'f"KR-20 {ON[side]}"', 'f"KR-20 of {side}"'),
+    ],
+)
+def test_the_scan_of_messages_fails_on_a_changed_one(module: str, right: str, wrong: str) -> None:
+    """By mutation in memory."""
+    source = (ROOT / "src" / "voirdire" / module).read_text(encoding="utf-8")
+    assert right in source
+    assert given_away(templates(source)) == []
+    assert given_away(templates(source.replace(right, wrong)))
 
 
 def _named_in(table: Table) -> str:
@@ -530,6 +759,11 @@ def test_a_look_promises_a_value_on_gold_only_where_there_is_gold(tmp_path: Path
         assert "with its value on gold" not in said
         assert "without a value on gold" in said
     assert "gold is gold and has no verdict on any line" in said
+
+
+def test_a_look_suggests_a_cut_in_the_middle(tmp_path: Path) -> None:
+    # Three lines: a cut of 2.
+    assert "--cut 2 -o audit.html" in looked_at(tmp_path, gold=True)
 
 
 def test_a_look_offers_no_slice_of_single_responses(tmp_path: Path) -> None:

@@ -487,6 +487,18 @@ def test_the_binomial_limit_counts_and_is_told() -> None:
     assert "of 200 resampled banks" in plain(told.text)
 
 
+def test_banks_with_one_cluster_left_out_are_counted_and_not_their_kinds() -> None:
+    # Eight questions, of which seven are alike: two kinds of banks, and eight banks. Without the last
+    # all totals are 2 and there is no fit; the other seven banks spread less than a binomial.
+    x = np.zeros((16, 4))
+    x[:, :2] = 1
+    x[15] = 1
+    questions = [f"q{i // 2}" for i in range(16)]
+    scene, made = solved(verdicts({"judge": x}, questions=questions, cut=[2]))
+    (told,) = [b for b in classification.blocks(scene, made) if isinstance(b, Paragraph)]
+    assert "judge: in 7 of 8 banks with one cluster left out" in plain(told.text)
+
+
 def test_without_cuts_there_is_the_fit_alone_and_without_gold_no_difference() -> None:
     bank = drawn_bank(2)
     _, made = solved(verdicts(bank))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.checklists import real_bank, real_matrices, verdicts
 from voirdire import inference
 from voirdire.auditing import scenes
 from voirdire.document import Block, Paragraph, Table
-from voirdire.errors import UndefinedWarning
+from voirdire.errors import NegativeEstimateWarning, UndefinedWarning
 from voirdire.estimand import Describes
 from voirdire.inference import Settings
 from voirdire.labels import Labels
@@ -95,7 +96,8 @@ def test_dependability_uses_0_for_a_negative_component() -> None:
 def test_a_negative_numerator_is_used_as_0_and_flagged() -> None:
     # Three responses that all meet half of the lines: nothing is left of the distance from the mark.
     x = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0]]
-    assert vd.stats.phi_lambda(x, 2) == 0
+    with pytest.warns(NegativeEstimateWarning, match="so 0 is used"):
+        assert vd.stats.phi_lambda(x, 2) == 0
     labels = verdicts({"judge": x}, cut=(2,))
     found = estimates(labels)
     assert value(found, "phi_lambda", grader="judge", cut="2") == 0
@@ -111,8 +113,28 @@ def test_a_negative_numerator_is_used_as_0_and_flagged() -> None:
 
 def test_the_raw_value_keeps_a_negative_numerator() -> None:
     x = [[1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 0, 1], [1, 0, 1, 0]]
-    assert vd.stats.phi_lambda(x, 2) == 0
+    with pytest.warns(NegativeEstimateWarning):
+        assert vd.stats.phi_lambda(x, 2) == 0
     assert vd.stats.phi_lambda(x, 3, raw=True) < vd.stats.phi_lambda(x, 3)
+
+
+def test_a_numerator_that_is_rounding_is_0() -> None:
+    # By hand, in 1/36: rows −6, columns −6, residual 18; the squared distance 4, and the bias
+    # −6/2 − 6/3 + 18/6 = −2. So the numerator is −6 + 4 + 2 = 0, and the sum in floats is not.
+    x = [[0, 1, 1], [1, 0, 1]]
+    n, k = 2, 3
+    components = vd.stats.variance_components(x).raw
+    at = (np.asarray(2 / 3), np.asarray(float(n)), k, np.asarray(1 / 3))
+    rows, columns, residual = components
+    plain_sum = rows + (2 / 3 - 1 / 3) ** 2 - (rows / n + columns / k + residual / (n * k))
+    assert 0 < abs(plain_sum) < 1e-15
+    assert cd.phi_from(components, *at, used=False) == 0
+    assert (
+        value(
+            estimates(verdicts({"judge": x}, cut=(1,))), "phi_lambda_raw", grader="judge", cut="1"
+        )
+        == 0
+    )
 
 
 # --- the real bank -------------------------------------------------------------------------------
@@ -266,7 +288,9 @@ def test_used_components_and_ratios_stay_within_their_bounds() -> None:
         if x.min() == x.max():
             continue
         for cut in (1, 2, 3):
-            assert 0 <= vd.stats.phi_lambda(x, cut) <= 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", NegativeEstimateWarning)
+                assert 0 <= vd.stats.phi_lambda(x, cut) <= 1
         components = vd.stats.variance_components(x)
         assert min(components.used) >= 0
         assert 0 <= vd.stats.dependability(components, 3) <= 1

@@ -13,7 +13,7 @@ import voirdire as vd
 from tests.checklists import SHARED, real_bank, verdicts
 from voirdire.auditing import scenes
 from voirdire.checks import errors_concentrate
-from voirdire.document import Table
+from voirdire.document import Table, display
 from voirdire.errors import UndefinedWarning
 from voirdire.estimate import Estimate
 from voirdire.inference import Settings, estimates
@@ -28,6 +28,7 @@ from voirdire.stats.element_error import (
     worst_count,
     worst_lines,
 )
+from voirdire.wording import plain
 
 FILE = SHARED / "reference" / "published.json"
 CASES = SHARED / "cases" / "inputs"
@@ -109,8 +110,8 @@ def test_each_judge_has_its_own_rows():
     assert perfect.value == 0
 
 
-def test_the_halo_case():
-    """FC-25: the same verdict on all four lines of a response, whatever they ask."""
+def halo() -> tuple[np.ndarray, np.ndarray]:
+    """FC-25, gold and judge: the same verdict on all four lines of a response, whatever they ask."""
     if not CASES.is_dir():
         pytest.skip("the shared cases do not stand beside this repository")
 
@@ -119,7 +120,11 @@ def test_the_halo_case():
             return np.array([[float(v) for v in r[1:]] for r in list(csv.reader(file))[1:]])
 
     one_file, other = matrix("checklist-halo.csv"), matrix("checklist-halo-gold.csv")
-    gold, judge = (other, one_file) if (other == other[:, :1]).sum() < 32 else (one_file, other)
+    return (other, one_file) if (other == other[:, :1]).sum() < 32 else (one_file, other)
+
+
+def test_the_halo_case():
+    gold, judge = halo()
     made = found(verdicts({"gold": gold, "judge": judge}))
     error = one(made, "element_error").number
     assert error is not None
@@ -451,3 +456,83 @@ def test_plain_functions_refuse_other_values_and_shapes():
         false_accept_rate([0, 2], [0, 1])
     with pytest.raises(ValueError, match="shape"):
         false_reject_rate([0, 1], [[0, 1]])
+
+
+# --- the report ---------------------------------------------------------------------------------
+
+
+def tables(labels: Labels, **settings: Any) -> dict[str, Table]:
+    scene, _ = scenes(labels)
+    made = Estimates(estimates(FAMILY.parts(scene), Settings(**settings)))
+    assert FAMILY.blocks is not None
+    return {b.title: b for b in FAMILY.blocks(scene, made) if isinstance(b, Table)}
+
+
+def columns(table: Table) -> list[dict[str, str]]:
+    """Each row by the titles of its columns."""
+    titles = [c.title if isinstance(c.title, str) else c.title.text for c in table.columns]
+    return [dict(zip(titles, map(display, row), strict=True)) for row in table.rows]
+
+
+def test_where_one_checklist_serves_all_each_line_has_its_counts_and_its_agreement():
+    # e1: gold 1 1 0 1, judge 1 0 – 1; e2: gold 0 1 0 0, judge 1 1 – –; e3: gold 0 0 1 1, judge 0 1 – 1.
+    made = tables(verdicts({"gold": GOLD, "judge": JUDGE}))
+    rows = columns(made["Errors by line"])
+    assert [
+        (r["line"], r["accepted of absent"], r["rejected of present"], r["agreement"]) for r in rows
+    ] == [
+        ("e1", "0 of 0", "1 of 3", "66.7 %"),
+        ("e2", "1 of 1", "0 of 1", "50.0 %"),
+        ("e3", "1 of 2", "0 of 1", "66.7 %"),
+    ]
+    (whole,) = columns(made["Errors of verdicts against gold"])
+    assert (whole["element error"], whole["agreement"]) == ("37.5 %", "62.5 %")
+
+
+def test_the_interval_of_the_agreement_is_that_of_the_error_turned_round():
+    gold = np.tile([[1, 0, 1, 0]], (12, 1))
+    judge = gold.copy()
+    judge[np.arange(6), np.arange(6) % 4] = 1 - judge[np.arange(6), np.arange(6) % 4]
+    table = tables(verdicts({"gold": gold, "judge": judge}))["Errors of verdicts against gold"]
+    error, agreement = table.rows[0][1:3]
+    assert error.low is not None
+    assert error.high is not None
+    assert (agreement.low, agreement.high) == (1 - error.high, 1 - error.low)
+
+
+def test_the_halo_lines_have_counts_of_false_accepts():
+    gold, judge = halo()
+    rows = columns(tables(verdicts({"gold": gold, "judge": judge}))["Errors by line"])
+    assert [r["accepted of absent"] for r in rows] == ["0 of 4", "2 of 4", "2 of 5", "2 of 5"]
+    assert [r["rejected of present"] for r in rows] == ["0 of 4", "2 of 4", "1 of 3", "1 of 3"]
+    assert [r["agreement"] for r in rows] == ["100.0 %", "50.0 %", "62.5 %", "62.5 %"]
+
+
+def test_the_questions_with_the_most_errors_are_listed():
+    rows = columns(tables(real_bank())["Questions with the most errors"])
+    assert len(rows) == 5
+    assert [r["errors"] for r in rows] == sorted((r["errors"] for r in rows), key=int, reverse=True)
+    assert rows[0] == {"judge": "judge", "question": "11", "errors": "18", "verdicts": "140"}
+    assert "Questions with the most errors" not in tables(verdicts({"gold": GOLD, "judge": JUDGE}))
+
+
+def test_under_the_bootstrap_a_rare_event_also_has_the_interval_for_it():
+    labels = real_bank()
+    drawn, auto = found(labels, interval="bootstrap"), found(labels)
+    reject, plain_reject = one(drawn, "false_reject"), one(auto, "false_reject")
+    assert reject.interval is not None
+    assert reject.interval.method == "percentile"  # the row is the paper's
+    assert reject.interval.high == pytest.approx(0.003, abs=5e-4)
+    # One event in 992: the interval that stands by default, to the bit.
+    assert reject.edge == plain_reject.interval
+    assert plain_reject.edge is None
+    assert one(drawn, "false_accept").edge is None
+    made = tables(labels, interval="bootstrap")
+    note = plain(made["Errors of verdicts against gold"].note)
+    assert "false rejects of judge, 0.1 %, have Korn–Graubard [0.0, 0.6]" in note
+    table = made["Errors by position"]
+    last = one(drawn, "false_reject", line="position:10")
+    assert last.edge is not None
+    assert table.rows[9][4].high == last.edge.high
+    assert "rare events (Korn–Graubard)" in plain(table.note)
+    assert "rare" not in plain(tables(labels)["Errors of verdicts against gold"].note)

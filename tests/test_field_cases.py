@@ -1,9 +1,9 @@
 """The field cases, as far as tables and reports go: faults that people report again and again.
 
-Not covered yet, for what they need is not there: grading (FC-01 to FC-08, FC-16 to FC-20), eval logs
-(FC-14), the panel's majority (FC-24), checklists (FC-25, FC-26), gates (FC-28), annotating (FC-29);
-of FC-12 grading and the journal, of FC-13 grading and the large log, of FC-27 LaTeX and files named
-after graders.
+FC-14 (scores of a log that are no verdicts) and the large log of FC-13 stand in ``test_read_inspect.py``,
+logs that are cut (FC-12) there and in ``test_real_logs.py``. Not covered here: grading (FC-01 to FC-08,
+FC-16 to FC-20, and of FC-12 and FC-13), the panel's majority (FC-24), checklists (FC-25, FC-26), gates
+(FC-28), annotating (FC-29); of FC-27 LaTeX and files named after graders.
 """
 
 from __future__ import annotations

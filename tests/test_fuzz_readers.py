@@ -343,7 +343,7 @@ def _words() -> tuple[list[str], list[str]]:
     keys: set[str] = set()
     texts: set[str] = set()
     for name, content in SEEDS.items():
-        if content.startswith(b"PK") or name.endswith("csv") or name.endswith("tsv"):
+        if content.startswith(b"PK") or name.endswith(("csv", "tsv", "db")):
             continue
         for line in content.splitlines() if name.endswith("l") else [content]:
             for holder, key in _places(json.loads(line)):

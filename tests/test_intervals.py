@@ -414,6 +414,26 @@ def test_no_interval_is_of_zero_width(
     assert found.interval.low <= (found.number or 0) <= found.interval.high
 
 
+@pytest.mark.parametrize("settings", [AUTO, BOOTSTRAP], ids=["auto", "bootstrap"])
+@pytest.mark.parametrize("scale", [Scale.PLAIN, Scale.LOGIT, Scale.LOG_ONE_MINUS])
+@pytest.mark.parametrize("centre", [0.3, 1 - 1e-12])
+def test_a_width_of_rounding_is_no_interval(
+    settings: Settings, scale: Scale, centre: float
+) -> None:
+    noisy = replace(
+        S_RATE,
+        share=None,
+        estimand=replace(RATE, scale=scale),
+        solve=lambda cells, given: centre + 1e-14 * np.sin(cells[..., :1]),
+    )
+    rows = [(i % 4, 4) for i in range(12)]
+    found = rate(rows, settings, noisy)
+    assert (found.interval, found.no_interval) == (None, "all clusters say the same")
+    # What is small and no rounding has its interval.
+    varies = replace(noisy, solve=lambda cells, given: 0.3 + 1e-6 * np.sin(cells[..., :1]))
+    assert rate(rows, settings, varies).interval is not None
+
+
 def test_the_bootstrap_says_its_seed_and_its_replicates() -> None:
     rows = [(x % 5, 5) for x in range(20)]
     first, again = (rate(rows, BOOTSTRAP) for _ in range(2))

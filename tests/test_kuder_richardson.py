@@ -84,6 +84,13 @@ def test_kr20_by_hand() -> None:
     assert vd.stats.cronbach_alpha(GUTTMAN) == pytest.approx(vd.stats.kr20(GUTTMAN, ddof=0))
 
 
+def test_kr21_takes_totals_from_0_to_k_alone() -> None:
+    for wrong in ([0, 1, 4], [-1, 1, 2], [0, float("inf")]):
+        with pytest.raises(ValueError, match="totals are from 0 to k"):
+            vd.stats.kr21(wrong, 3)
+    assert vd.stats.kr21([0, 3, None], 3) == vd.stats.kr21([0, 3], 3)
+
+
 def test_kr21_by_hand() -> None:
     # M = 1.5: M (K − M) / K = 0.75.
     assert vd.stats.kr21([3, 2, 1, 0], 3) == pytest.approx(1.5 * (1 - 0.75 / (5 / 3)))

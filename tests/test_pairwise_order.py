@@ -17,6 +17,7 @@ from voirdire.auditing import scenes
 from voirdire.errors import UndefinedWarning
 from voirdire.formats.text import FORMAT as TEXT
 from voirdire.orders import Pair, orders_of, pair_of
+from voirdire.stats.pairwise import cohen_kappa
 from voirdire.stats.pairwise_order import parts
 
 SHARED = Path(__file__).resolve().parents[2] / "shared" / "data" / "fmt_fastchat_mt_bench"
@@ -374,7 +375,8 @@ def test_a_fraction_of_weights_moves_shares_and_no_counts() -> None:
 def test_two_orders_are_no_repeats_of_one_call() -> None:
     found = audit(frame({"g": PAIRS, "h": ["11", "22"] * 6 + ["tt"]}))
     said = row(found, "self_disagreement", grader="g")
-    assert (said["value"], said["reason"]) == (None, "no response has two readable votes")
+    assert said["value"] is None
+    assert said["reason"].startswith("no pair has two readable votes in the same order")
     # h never changes with the order: that is no noise of decoding that is missing.
     assert not [f for f in found.findings if f.code == "votes_never_vary"]
     # Without a label under the majority rule: all but r0, r1 and r2 of the 12 with a readable vote.
@@ -462,3 +464,46 @@ def test_agreement_of_two_judges_stands_in_each_order() -> None:
 def test_the_scene_keeps_its_orders_in_memory() -> None:
     scene = scenes(read(frame({"g": PAIRS})))[0]
     assert orders_of(scene) is orders_of(scene)
+
+
+# --- agreement order by order ---
+
+
+def test_graders_agree_verdict_by_verdict_in_each_order() -> None:
+    # Same order, same verdict: r0 yes yes · r1 yes no · r2 no yes · r3 (one unread) yes · r4 no no.
+    found = audit(frame({"a": ["12", "12", "12", "1?", "t1"], "b": ["12", "11", "22", "12", "12"]}))
+    agreement = row(found, "order_agreement", grader="a", other="b")
+    assert agreement["n"] == 9
+    assert agreement["value"] == pytest.approx(5 / 9)
+    a = [*"12", *"12", *"12", "1", *"t1"]
+    b = [*"12", *"11", *"22", "1", *"12"]
+    kappa = row(found, "order_kappa", grader="a", other="b")
+    assert kappa["value"] == pytest.approx(cohen_kappa(a, b, ["1", "2", "t"]))
+
+
+def test_a_grader_agrees_with_its_copy_though_no_pair_has_a_label() -> None:
+    texts = ["12", "21", "1t", "t2"]
+    found = audit(frame({"a": texts, "b": texts}))
+    assert row(found, "order_agreement", grader="a", other="b")["value"] == 1
+    assert row(found, "order_kappa", grader="a", other="b")["value"] == pytest.approx(1)
+    assert row(found, "agreement", grader="a", other="b")["n"] == 0
+    assert "Agreement on verdicts in the same order" in TEXT.render(found.document).decode()
+
+
+def test_graders_of_different_orders_share_no_verdict() -> None:
+    found = audit(frame({"a": ["12", "1?"], "b": ["??", "?2"]}))
+    given = row(found, "order_agreement", grader="a", other="b")
+    assert given["value"] is None
+    assert "same order" in given["reason"]
+
+
+def test_votes_in_different_orders_are_no_repeats_and_the_reason_says_so() -> None:
+    found = audit(frame({"a": ["12", "11", "21"]}))
+    assert "in the same order" in row(found, "self_disagreement", grader="a")["reason"]
+
+
+@shared
+def test_judges_of_the_log_agree_on_14_of_38_verdicts() -> None:
+    found = vd.audit(vd.read(SHARED / "gpt-4_pair.jsonl", SHARED / "gpt-4-turbo_pair.jsonl"))
+    given = row(found, "order_agreement", grader="gpt-4", other="gpt-4-turbo")
+    assert (given["n"], given["value"]) == (38, pytest.approx(14 / 38))

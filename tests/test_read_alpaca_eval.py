@@ -167,8 +167,15 @@ def test_records_that_are_no_annotations_are_named() -> None:
         read({**record(), "instruction": 3})
 
 
-def test_a_torn_list_is_an_error_that_says_so() -> None:
+def test_a_torn_list_is_read_to_the_tear() -> None:
     content = json.dumps([record("a"), record("b")]).encode()[:-40]
+    labels = vd.read(Source(name="annotations.json", content=content))  # type: ignore[arg-type]
+    assert labels.responses == 1
+    assert "after annotation 1: it ends too early" in notices(labels)
+
+
+def test_a_list_torn_in_its_first_annotation_is_an_error_that_says_so() -> None:
+    content = json.dumps([record("a")]).encode()[:-40]
     with pytest.raises(InputError, match="too early"):
         vd.read(Source(name="annotations.json", content=content))  # type: ignore[arg-type]
 

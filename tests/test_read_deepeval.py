@@ -225,3 +225,28 @@ def test_a_run_without_any_result_is_an_error() -> None:
         read(case("a"))
     with pytest.raises(InputError, match="no JSON"):
         vd.read(content_of(name="r.json", content=source(case("a", metric())).data[:-9]))
+
+
+def test_two_runs_with_other_answers_are_other_responses() -> None:
+    first, second = source(case("a", metric())), source(case("a", metric(), actualOutput="b"))
+    labels = vd.read(first, content_of("second.json", second.content))
+    assert labels.responses == 2
+    assert "differ in their outputs" in notices(labels)
+
+
+def test_two_judges_of_the_same_answers_join() -> None:
+    first, second = source(case("a", metric())), source(case("a", metric(name="Tone")))
+    labels = vd.read(first, content_of("second.json", second.content))
+    assert labels.responses == 1
+    assert "differ" not in notices(labels)
+
+
+def test_both_spellings_of_one_run_are_the_same_responses(folder: Path) -> None:
+    assert vd.read(folder).responses == vd.read(folder / NAMES[0]).responses
+
+
+def test_a_torn_run_is_read_to_the_tear() -> None:
+    content = source(case("a", metric()), case("b", metric()), case("c", metric())).content[:-40]
+    labels = vd.read(content_of("run.json", content))
+    assert labels.responses == 2
+    assert "after test case 2: it ends too early" in notices(labels)

@@ -325,3 +325,10 @@ def test_nothing_but_our_own_errors_comes_out_of_changed_bytes(name: str) -> Non
                 READER.read(one, Options())
         except VoirdireError:
             pass
+
+
+def test_scores_beyond_the_scale_of_the_prompts_are_kept_and_named() -> None:
+    said = notices(read(single(81, 0), single(82, 11), single(83, 7)))
+    assert "2 scores lie outside 1 to 10" in said
+    assert "(0 and 11)" in said
+    assert "outside" not in notices(read(single(81, 1), single(82, 10), single(83, -1)))

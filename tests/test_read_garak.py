@@ -163,6 +163,20 @@ def test_the_reports_own_counts_are_held_against_the_labels() -> None:
     assert "test.Test: 2 of 9" in notices(cut)
 
 
+def test_hits_that_may_be_among_null_scores_are_not_laid_on_the_threshold() -> None:
+    summary = {"entry_type": "eval", "probe": "test.Test", "detector": "d", "passed": 1}
+    said = notices(
+        read(attempt("a", {"d": [1.0, None, 0.0]}), {**summary, "fails": 2, "total_processed": 3})
+    )
+    assert "test.Test d: 2, here 1, unread 1" in said
+    assert "threshold" not in said
+    # One null is no reason for two more hits.
+    said = notices(
+        read(attempt("a", {"d": [1.0, None, 0.0]}), {**summary, "fails": 3, "total_processed": 3})
+    )
+    assert "another threshold" in said
+
+
 def test_texts_do_not_travel() -> None:
     labels = read(attempt("a", {"d": [1.0]}, goal="be bad", prompt={"turns": ["secret"]}))
     text = labels.frame.write_csv()

@@ -16,6 +16,8 @@ from typing import Any
 import polars as pl
 import pytest
 from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
 
 import voirdire as vd
 from voirdire import inputs
@@ -23,7 +25,7 @@ from voirdire.errors import InputError, UsageError
 from voirdire.inputs import reader_of, rows_of, sources
 from voirdire.labels import assemble
 from voirdire.options import Options
-from voirdire.readers import _archive
+from voirdire.readers import _archive, _members, inspect_log
 from voirdire.readers.inspect_log import READER, grade_in, sniff
 from voirdire.source import Source
 from voirdire.wording import plain
@@ -507,7 +509,7 @@ def test_many_logs_are_read_by_several_processes_as_by_one(
     (tmp_path / "torn.eval").write_bytes(b"PK\x03\x04 torn")
     (tmp_path / "table.csv").write_text("response,grader,label\n1,g,C\n", encoding="utf-8")
     alone = vd.read(tmp_path)
-    monkeypatch.setattr(inputs, "MANY", 3)
+    monkeypatch.setattr(inputs, "MUCH", 100)
     told: list[tuple[int, int]] = []
     options = Options()
     rows = rows_of(
@@ -650,6 +652,164 @@ def test_zip_bombs_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "2 samples could not be read" in notices(labels)
 
 
+def test_a_large_sample_full_of_small_values_takes_little_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import tracemalloc
+
+    for module in (_members, inspect_log):
+        monkeypatch.setattr(module, "WHOLE", 1 << 16)
+    monkeypatch.setattr(_members, "_BLOCK", 1 << 15)
+    store = {f"k{i}": [1, 2, {"a": []}] for i in range(30_000)}
+    unpacked = json.dumps(store)
+    for content, name in (
+        (eval_log(sample("x", "C", store=store), TWO[0]), "log.eval"),
+        (document(sample("x", "C", store=store), TWO[0]), "log.json"),
+    ):
+        tracemalloc.start()
+        labels = read(content, name)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert column(labels, "response") == ["a", "x"]
+        assert not labels.notices
+        # Decoded as a whole it would be some 16 times its text.
+        assert peak < 4 * len(unpacked)
+    # Where it is among what is wanted, the sample is named and left out.
+    monkeypatch.setattr(_members, "LARGEST_VALUE", 1 << 15)
+    odd = {"id": "y", "epoch": 1, "scores": {"judge": {"value": "C", "metadata": store}}}
+    for content, name in (
+        (eval_log(odd, TWO[0]), "log.eval"),
+        (document(odd, TWO[0]), "log.json"),
+    ):
+        labels = read(content, name)
+        assert column(labels, "response") == ["a"]
+        assert "scores: a value is longer than" in notices(labels)
+
+
+@shared
+@pytest.mark.parametrize("path", sorted(LOGS.rglob("*.eval")) + sorted(LOGS.rglob("*.json")))
+def test_large_samples_give_what_they_give_when_they_are_decoded_whole(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = vd.read(path)
+    monkeypatch.setattr(_members, "WHOLE", 500)
+    monkeypatch.setattr(inspect_log, "WHOLE", 500)
+    monkeypatch.setattr(_members, "_BLOCK", 400)
+    passed: list[int] = []
+    skip = _members.JsonText.skip
+
+    def counted(text: _members.JsonText) -> None:
+        passed.append(1)
+        skip(text)
+
+    monkeypatch.setattr(_members.JsonText, "skip", counted)
+    in_parts = vd.read(path)
+    assert passed
+    assert in_parts.frame.equals(whole.frame)
+    left = {n for n in map(plain, in_parts.notices) if "could not be read (a value" not in n}
+    assert set(map(plain, whole.notices)) >= left
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=12),
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
+        max_leaves=20,
+    ),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_passing_over_a_value_ends_where_it_ends(value: Any, block: int, ascii_: bool) -> None:
+    written = json.dumps([value, "then"], ensure_ascii=ascii_)
+    before = _members._BLOCK
+    _members._BLOCK = block
+    try:
+        text = _members.JsonText(io.StringIO(written))
+        kept = []
+        for i in text.elements():
+            if i == 1:
+                text.skip()
+            else:
+                kept.append(text.value())
+        assert kept == ["then"]
+    finally:
+        _members._BLOCK = before
+
+
+@pytest.mark.parametrize("torn", ['[[1, {"a": "x', '["abc', '["abc\\\\', "[[[[", '[{"a": ['])
+def test_passing_over_what_does_not_end_says_so(torn: str) -> None:
+    text = _members.JsonText(io.StringIO(torn))
+    next(text.elements())
+    with pytest.raises(_members.Torn, match="ends too early"):
+        text.skip()
+
+
+@pytest.mark.parametrize(
+    ("sample_", "said"),
+    [
+        ('{"id": "x", "epoch": 1, "scores": {"judge": {"value": "C", "value": "I"}}}', "key value"),
+        (
+            '{"id": "x", "epoch": 1, "scores": {}, "scores": {"judge": {"value": "I"}}}',
+            "key scores",
+        ),
+    ],
+)
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_sample_in_which_a_key_has_two_values_is_named_and_left_out(
+    sample_: str, said: str, whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not whole:
+        monkeypatch.setattr(_members, "WHOLE", 8)
+        monkeypatch.setattr(inspect_log, "WHOLE", 8)
+        monkeypatch.setattr(_members, "_BLOCK", 8)
+        monkeypatch.setattr(_members, "LARGEST_VALUE", 10_000)
+    entries = {
+        "header.json": header(),
+        "samples/x_epoch_1.json": sample_.encode(),
+        "samples/a_epoch_1.json": TWO[0],
+    }
+    plainly = document(TWO[0], TWO[0]).replace(json.dumps(TWO[0]).encode(), sample_.encode(), 1)
+    for content, name in ((archive(entries), "log.eval"), (plainly, "log.json")):
+        if name == "log.json" and not whole:
+            continue  # its header would be too large as well
+        labels = read(content, name)
+        assert column(labels, "response") == ["a"]
+        assert f"the {said} stands there twice, with two values" in notices(labels)
+
+
+def test_a_key_that_stands_twice_with_one_value_is_counted() -> None:
+    one = b'{"id": "x", "epoch": 1, "epoch": 1, "scores": {"judge": {"value": "C"}}}'
+    entries = {"header.json": header(), "samples/x_epoch_1.json": one}
+    labels = read(archive(entries), "log.eval")
+    assert column(labels, "response") == ["x"]
+    assert "1 key stands twice in one object, with the same value" in notices(labels)
+
+
+def test_nothing_is_said_of_scorers_that_were_not_asked_for() -> None:
+    unread = {"value": math.nan, "explanation": "Grade not found in model output: …"}
+    scores = {"judge": {"value": "C"}, "other": unread}
+    results = {"scores": [{"name": "other", "scorer": "other", "unscored_samples": 0}]}
+    log = document(sample("a", "C", scores=scores), sample("b", "I"), results=results)
+    assert "verdict of other could not be read" in notices(read(log))
+    assert not read(log, graders=("judge",)).notices
+    assert "verdict of other" in notices(read(log, graders=("judge", "other")))
+
+
+def test_a_reply_that_the_log_does_not_hold_is_not_an_empty_one() -> None:
+    from voirdire.readers.inspect_log import Call, _vote
+
+    event = {"output": {"completion": "attachment://gone"}}
+    vote = _vote(Call(1, "a", "1", "jury"), event, {})
+    assert vote.outcome == "unparsed"
+    assert vote.reason == "the log does not hold the reply"
+
+
+def test_an_archive_that_is_cut_before_its_first_sample_says_so() -> None:
+    log = eval_log(*TWO)
+    with pytest.raises(InputError, match="the end of the archive is missing"):
+        read(log[:120], "log.eval")
+
+
 def test_a_sample_is_in_memory_alone(tmp_path: Path) -> None:
     import tracemalloc
 
@@ -703,7 +863,7 @@ def test_hostile_values_are_an_error_line_and_no_more() -> None:
     ]
     labels = read(document(*odd, *TWO))
     assert {"a", "b"} <= set(labels.frame["response"])
-    assert "4 samples could not be read" in notices(labels)
+    assert "5 samples could not be read" in notices(labels)
     content = document(*TWO)
     assert read(content[:-2] + b"," + deep).responses == 2
     entries = {"header.json": header(), "samples/a_epoch_1.json": TWO[0]}

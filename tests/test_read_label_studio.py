@@ -304,3 +304,33 @@ def test_all_four_real_exports_in_one_run_are_each_label_once() -> None:
     labels = vd.read(*(DATA / e for e in EXPORTS))
     assert calls(labels) == calls(alone)
     assert "90 rows repeat a call with the same label" in notices(labels)
+
+
+def test_tasks_of_two_projects_are_other_responses(tmp_path: Path) -> None:
+    one = [task(1, annotation(1, 1, choice("yes")))]
+    other = [task(1, annotation(9, 1, choice("no")), data={"response": "Other words."})]
+    labels = vd.read(written(tmp_path, one), written(tmp_path, other, "second.json"))
+    assert labels.responses == 2
+    assert "differ in their tasks" in "\n".join(plain(n) for n in labels.notices)
+
+
+def test_two_exports_of_one_project_join(tmp_path: Path) -> None:
+    one = [task(1, annotation(1, 1, choice("yes")))]
+    other = [task(1, annotation(2, 2, choice("no")))]
+    labels = vd.read(written(tmp_path, one), written(tmp_path, other, "second.json"))
+    assert labels.responses == 1
+    assert len(labels.grader_names) == 2
+
+
+@real
+def test_all_exports_of_one_project_are_the_same_responses() -> None:
+    alone = vd.read(DATA / "JSON.json").responses
+    for name in EXPORTS[1:]:
+        assert vd.read(DATA / "JSON.json", DATA / name).responses == alone, name
+
+
+def test_a_torn_export_is_read_to_the_tear(tmp_path: Path) -> None:
+    tasks = [task(i, annotation(i, 1, choice("yes"))) for i in (1, 2, 3)]
+    labels = vd.read(written(tmp_path, json.dumps(tasks)[:-30]))
+    assert labels.responses == 2
+    assert "after task 2" in "\n".join(plain(n) for n in labels.notices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 import voirdire as vd
 from voirdire.errors import InputError
 from voirdire.inputs import reader_of
+from voirdire.options import Options
+from voirdire.readers import promptfoo
 from voirdire.readers.promptfoo import READER, sniff
 from voirdire.source import Source
 from voirdire.wording import plain
@@ -448,3 +451,95 @@ def test_any_field_may_be_anything(value: Any) -> None:
 def test_a_run_without_any_verdict_is_an_error() -> None:
     with pytest.raises(InputError, match="no label"):
         read(result("a"))
+
+
+# --- several runs, torn documents, size ---
+
+
+def answered(said: str, **more: Any) -> dict[str, Any]:
+    return result("q", component(**more), response={"output": said})
+
+
+def test_two_runs_with_other_answers_are_other_responses() -> None:
+    labels = vd.read(source(answered("one")), source(answered("two"), name="second.json"))
+    assert labels.responses == 2
+    assert "differ in their outputs" in notices(labels)
+    assert labels.frame["cluster"].n_unique() == 1  # one item still
+
+
+def test_two_judges_of_the_same_answers_join() -> None:
+    other = {"assertion": {"metric": "polite"}}
+    labels = vd.read(source(answered("one")), source(answered("one", **other), name="second.json"))
+    assert labels.responses == 1
+    assert labels.grader_names == ("helpful", "polite")
+    assert "differ" not in notices(labels)
+
+
+def test_json_jsonl_and_csv_of_one_run_are_the_same_responses(folder: Path) -> None:
+    labels = vd.read(folder / "results.json", folder / "results.jsonl")
+    assert labels.responses == vd.read(folder / "results.json").responses
+    scopes = [
+        one.scope
+        for name in ("results.json", "results.jsonl", "results.csv")
+        for one in promptfoo.read(content_of(name, (folder / name).read_bytes()), Options())
+    ]
+    assert scopes[0] == scopes[1] == scopes[2]
+
+
+@pytest.mark.parametrize("behind", ["", '{"gradingResult": {"pa', "]", "]}}x"])
+def test_a_torn_document_is_read_to_the_tear(behind: str) -> None:
+    whole = source(result("a", component()), result("b", component(False))).content.decode()
+    content = whole[: whole.rindex("]")] + ("" if behind[:1] in ("", "]") else ", ") + behind
+    labels = vd.read(content_of("results.json", content.encode()))
+    assert labels.responses == 2
+    assert "after result 2" in notices(labels)
+    assert "behind that place" in notices(labels)
+
+
+def test_a_document_torn_before_its_first_result_is_an_error() -> None:
+    torn = source(result("a", component())).content[:-120]
+    with pytest.raises(InputError, match="too early"):
+        vd.read(content_of("results.json", torn))
+
+
+def test_a_character_that_the_tear_cuts_in_two_is_no_other_encoding() -> None:
+    content = source(result("a", component()), result("b", reason="x")).content
+    torn = content[: content.rindex(b'"reason"') if b'"reason": "x"' in content else -60]
+    labels = vd.read(content_of("results.json", torn + '"é'.encode()[:-1]))
+    assert labels.responses == 1
+
+
+def test_a_result_in_which_a_key_has_two_values_is_left_out() -> None:
+    content = source(result("a", component()), result("b", component(False))).content
+    first, second = content.split(b'"pass": false')
+    labels = vd.read(content_of("results.json", first + b'"pass": false, "pass": true' + second))
+    assert labels.responses == 1
+    assert "the key pass stands there twice" in notices(labels)
+
+
+def test_results_twice_in_one_document_are_refused() -> None:
+    content = source(result("a", component())).content
+    twice = content[:-1] + b", " + content[content.index(b'"results"') :]
+    with pytest.raises(InputError, match="results stands there twice"):
+        vd.read(content_of("results.json", twice))
+
+
+def test_texts_of_the_log_are_not_kept_in_memory() -> None:
+    # 200 results with 50,000 characters in their answers and reasons: 20 MB of text, 400 short rows.
+    long = [
+        result(
+            f"q{i}",
+            component(reason="r" * 50_000),
+            component(assertion={"metric": "polite"}),
+            response={"output": "o" * 50_000},
+        )
+        for i in range(200)
+    ]
+    given = source(*long)
+    tracemalloc.start()
+    try:
+        READER.read(given, Options())
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < len(given.content) / 2

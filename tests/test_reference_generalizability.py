@@ -34,15 +34,15 @@ COVERED = {
     "sem",
 }
 NOT_COVERED = {
-    "reml_components": "restricted likelihood; voirdire's components are those of the ANOVA",
+    "reml_components": "restricted likelihood: see test_reference_variance_components",
 }
 OTHER_DESIGNS = {
-    "p x i x r": "three facets: a phrasing study, not a checklist of one judge",
-    "i:p": "every response with lines of its own: not this design",
-    "(p:c) x i": "responses in classes: clusters serve intervals, not components",
+    "p x i x r": "three facets: see test_reference_variance_components",
+    "i:p": "every response with lines of its own: see test_reference_variance_components",
+    "(p:c) x i": "responses in classes: see test_reference_variance_components",
 }
 OTHER_CASES = {
-    MISSING: "missing cells: restricted likelihood only; voirdire's ANOVA needs every cell"
+    MISSING: "missing cells: restricted likelihood only, see test_reference_variance_components"
 }
 
 crossed = pytest.mark.parametrize("case", CROSSED, ids=lambda c: c["id"])

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -60,7 +61,7 @@ def off(line: Line) -> Any:
 
 def test_no_line_fails_and_each_has_one_of_four_kinds(ledger: Ledger) -> None:
     assert ledger.holds
-    assert {line.basis for line in ledger.lines} == set(Basis) - {Basis.BANK}
+    assert {line.basis for line in ledger.lines} == set(Basis) - {Basis.BANK, Basis.SIMULATED}
     for line in ledger.lines:
         settled = line.basis in (Basis.COUNTS, Basis.FIGURES)
         assert (line.holds is Holds.YES) == settled
@@ -317,12 +318,17 @@ def test_derived_counts_ship_empty_and_come_out_as_they_must() -> None:
 # --- the command ------------------------------------------------------------------------------------
 
 
-def test_the_command_prints_the_ledger_and_ends_well(voirdire: Run) -> None:
+def test_the_command_prints_the_ledger_and_ends_well(voirdire: Run, ledger: Ledger) -> None:
     done = voirdire("reproduce", "missing-class")
     assert done.returncode == 0, done.stderr
     assert "hold, 0 do not" in " ".join(done.stdout.split())
     for word in ("recomputed from the printed counts", "not determined", "not recomputable"):
         assert word in done.stdout
+    # In the terminal too: every line, and how it was recomputed.
+    assert "In the written report" not in done.stdout
+    starts = Counter(line.how[:25] for line in ledger.lines if line.how)
+    assert sum(starts.values()) > 200
+    assert all(done.stdout.count(how) >= n for how, n in starts.items())
     for table in (1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17):
         assert f"TABLE {table}" in done.stdout
 

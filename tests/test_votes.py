@@ -12,9 +12,11 @@ import polars as pl
 import pytest
 
 import voirdire as vd
+from voirdire import looking
 from voirdire.errors import UndefinedWarning
 from voirdire.finding import Finding, State
 from voirdire.formats.text import FORMAT as TEXT
+from voirdire.options import Options
 
 SCALE = ["no", "half", "yes"]
 CLASS = {"n": "no", "h": "half", "y": "yes"}
@@ -206,6 +208,33 @@ def test_the_report_shows_disagreement_and_both_rules() -> None:
 
 
 # --- repeats that never differ ------------------------------------------------------------------
+
+
+def test_where_votes_elect_nobody_the_reason_says_so_and_single_votes_are_shown() -> None:
+    # Two responses, yes no and yes half: nobody is elected, and of four votes two are yes.
+    found = audit(frame({"a": ["yn", "yh"]}))
+    given = row(found, "label_share", grader="a", **{"class": "yes"})
+    reason = "no response has a majority among its votes"
+    assert (given["value"], given["reason"]) == (None, reason)
+    text = " ".join(TEXT.render(found.document).decode().split())
+    assert "a 1 (25.0 %) 1 (25.0 %) 2 (50.0 %) 4" in text
+
+
+def test_where_no_vote_can_be_read_the_reason_says_so() -> None:
+    found = audit(frame({"a": ["??", "??"], "b": ["nn", "yy"]}))
+    reason = row(found, "label_share", grader="a", **{"class": "yes"})["reason"]
+    assert reason == "the grader gave no readable label"
+    assert "Single votes by class" not in TEXT.render(found.document).decode()
+
+
+def test_look_says_which_columns_count_responses_and_which_calls() -> None:
+    table = frame({"a": ["yn", "yy", "y?"]}).rename({"response": "id"})
+    options = Options.of(layout="long", response="id", grader="grader", label="label", vote="vote")
+    text = " ".join(TEXT.render(looking.document([table], options)).decode().split())
+    # One label of three responses; of six calls five were read.
+    assert "a 0 1 1 2 5 1 0" in text
+    assert "a, over its 5 readable votes: no 1 and yes 4." in text
+    assert "The columns of votes count single calls" in text
 
 
 def test_votes_that_never_vary_are_found_and_are_no_evidence() -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from narwhals.typing import IntoFrame
 
-    from voirdire import stats
+    from voirdire import simulate, stats
     from voirdire.auditing import Audit
     from voirdire.errors import VoirdireError
     from voirdire.estimate import Estimate, Undefined
@@ -40,6 +40,7 @@ __all__ = [
     "__version__",
     "audit",
     "read",
+    "simulate",
     "stats",
 ]
 
@@ -80,8 +81,8 @@ def audit(labels: Labels, **options: Any) -> Audit:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "stats":
-        return importlib.import_module("voirdire.stats")
+    if name in ("simulate", "stats"):
+        return importlib.import_module(f"voirdire.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'voirdire' has no attribute {name!r}")

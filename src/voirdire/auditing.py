@@ -28,7 +28,7 @@ from voirdire.options import Options
 from voirdire.orders import vote_tags
 from voirdire.scene import Counts, Estimates, Rate, Scene
 from voirdire.stats.base import Family
-from voirdire.wording import listed, plain, printable
+from voirdire.wording import listed, plain, plural, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -401,7 +401,8 @@ def _check_cuts(verdicts: Bank, options: Options) -> None:
     for cut in options.cut:
         if cut > longest:
             raise UsageError(
-                f"--cut {cut}: the longest checklist has {longest} lines, so no response could pass."
+                f"--cut {cut}: the longest checklist has {plural(longest, 'line')}, so no response "
+                "could pass."
             )
 
 

@@ -18,9 +18,12 @@ from voirdire.grid import (
     NO_MAJORITY,
     NOT_THERE,
     Column,
+    Phrasings,
     codes_of,
     columns_of,
     one_label,
+    phrasings_by_row,
+    response_names,
     whole_counts,
 )
 from voirdire.labels import ALL_OUTCOMES, Labels, blank
@@ -75,7 +78,7 @@ class Bank:
     its first line that could not be read did, though others were; without such a line it ended with a
     label if any line has a verdict, or votes that none of them won: a tie is no verdict, but it was
     read. ``calls`` counts calls by outcome, graders × outcomes, over all votes; ``votes`` is set where
-    calls were repeated. Design ``weights`` have mean 1, so that their sum is a number of responses.
+    calls were repeated, ``phrasings`` (with totals) where there are several. Design ``weights`` have mean 1, so that their sum is a number of responses.
     """
 
     graders: tuple[str, ...]
@@ -94,6 +97,7 @@ class Bank:
     frequency: bool = False
     tags: Mapping[str, tuple[list[str], Array]] = field(default_factory=dict)
     votes: Ballots | None = None
+    phrasings: Phrasings | None = None
 
     @property
     def responses(self) -> int:
@@ -152,6 +156,7 @@ class Bank:
             states=self.states[:, at],
             calls=self.calls[at],
             votes=None if self.votes is None else self.votes.of_graders(at),
+            phrasings=None if self.phrasings is None else self.phrasings.of_graders(at),
         )
 
     def where(self, keep: Array) -> Bank:
@@ -167,6 +172,7 @@ class Bank:
             states=states,
             calls=_calls(states, times) if votes is None else _summed(votes.calls, times),
             votes=votes,
+            phrasings=None if self.phrasings is None else self.phrasings.where(keep),
             cluster=self.cluster[keep],
             stratum=None if self.stratum is None else self.stratum[keep],
             weights=None if self.weights is None else self.weights[keep],
@@ -249,12 +255,59 @@ def bank(labels: Labels, *, tags: Sequence[str] = ()) -> Bank:
         states=states,
         calls=_calls(states, times) if votes is None else _summed(votes.calls, times),
         votes=votes,
+        phrasings=_phrasings(labels, place, label, outcome, shape, (lines >= 0).sum(axis=1)),
         cluster=column.cluster,
         stratum=column.stratum,
         weights=weights,
         own_cluster=column.own_cluster,
         frequency=frequency,
         tags={tag: _tag(labels, tag, column.first) for tag in tags},
+    )
+
+
+def _phrasings(
+    labels: Labels,
+    place: Array,
+    label: Array,
+    outcome: Array,
+    shape: tuple[int, int, int],
+    length: Array,
+) -> Phrasings | None:
+    """The totals under each phrasing, where there are several; ``length`` is lines by response."""
+    named = phrasings_by_row(labels)
+    if named is None:
+        return None
+    names, phrasing = named
+    responses, graders, width = shape
+    rows = np.flatnonzero(phrasing >= 0)
+    pair, position = place[rows] // width, place[rows] % width
+    cells = pair * len(names) + phrasing[rows]
+    size = responses * graders * len(names)
+    codes, outcomes, _ = one_label(
+        labels, cells * width + position, label[rows], outcome[rows], size * width, rows
+    )
+    full = (responses, graders, len(names))
+    verdicts = codes.reshape(*full, width)
+    complete = (verdicts >= 0).sum(axis=-1) == length[:, None, None]
+    complete &= length[:, None, None] > 0
+    _, vote = codes_of(labels.frame["vote"])
+    calls, call = np.unique(
+        cells * (int(vote.max(initial=0)) + 2) + vote[rows] + 1, return_inverse=True
+    )
+    call = call.reshape(-1)
+    cell_of = calls // (int(vote.max(initial=0)) + 2)
+    row = cell_of // (graders * len(names))
+    read = np.bincount(call, weights=label[rows] >= 0, minlength=len(calls))
+    met = np.bincount(call, weights=label[rows] == 1, minlength=len(calls)).astype(np.int64)
+    return Phrasings(
+        names=names,
+        responses=response_names(labels),
+        decided=np.where(complete, (verdicts == 1).sum(axis=-1), NO_LABEL).astype(np.int32),
+        asked=(outcomes != NOT_THERE).reshape(*full, width).any(axis=-1),
+        row=row,
+        grader=cell_of // len(names) % graders,
+        phrasing=cell_of % len(names),
+        value=np.where(read == length[row], met, NO_LABEL),
     )
 
 

@@ -26,6 +26,7 @@ from voirdire.document import (
     Tone,
     cell,
     display,
+    display_edge,
     display_interval,
 )
 from voirdire.estimate import Estimate
@@ -115,7 +116,8 @@ def said(estimate: Estimate | None, *, interval: bool = True) -> str:
         return f"not determined ({estimate.reason})"
     shown = cell(estimate)
     limits = display_interval(shown) if interval else ""
-    return f"{display(shown)}{' ' + limits if limits else ''}"
+    edge = display_edge(estimate) if interval else ""
+    return f"{display(shown)}{' ' + limits if limits else ''}{' (' + edge + ')' if edge else ''}"
 
 
 def _known(estimate: Estimate | None) -> bool:
@@ -283,16 +285,22 @@ def _says(account: Account, statistic: str, sentence: str) -> str:
 
 def _phrasings(labels: Labels, account: Account) -> Text:
     component = account.of_judge("component_phrasing")
-    if _known(component):
-        flips = account.of_judge("flip_rate")
-        more = f"; verdicts that flip: {said(flips)}" if _known(flips) else ""
-        return (f"Phrasing component: {said(component)}{more}.",)
-    frame = labels.frame
-    if "phrasing" in frame.columns and frame["phrasing"].drop_nulls().n_unique() > 1:
+    if component is None:
+        frame = labels.frame
+        if "phrasing" in frame.columns and frame["phrasing"].drop_nulls().n_unique() > 1:
+            return say(
+                "not determined: {judge} was asked under one phrasing only.",
+                judge=Name(account.judge),
+            )
+        return _missing(PHRASINGS)
+    text = f"Phrasing component of totals: {said(component)}."
+    flips = [(cut, account.of_judge("flip_rate", cut=str(cut))) for cut in account.cuts]
+    at_cuts = "; ".join(f"{said(e)} at cut {cut}" for cut, e in flips if e is not None)
+    if at_cuts:
         return (
-            "The labels have several phrasings, but this audit computes no phrasing components.",
+            f"Pass or fail flips between phrasings on this share of responses: {at_cuts}. {text}",
         )
-    return _missing(PHRASINGS)
+    return (f"{text} Whether pass or fail flips: {_how_to_cut(account)}",)
 
 
 def _ranking(account: Account) -> Text:
@@ -439,18 +447,22 @@ def _gold_line(account: Account) -> Text:
             value=said(account.of_judge("kr20")),
             judge=Name(account.judge),
         )
+    judge, gold = account.of_judge("kr20"), account.of_gold("kr20")
+    minus, cut = account.of_judge("kr20_minus_gold"), account.middle
+    why = _one_reason(judge, gold)
+    if why:
+        return (*_part(account), *_no_coefficients(account, why))
     text = (
         *_part(account),
         *say(
-            "KR-20 is {value} on the verdicts of {judge} and {gold} on {golds} (difference {minus}).",
+            "KR-20 is {value} on the verdicts of {judge} and {gold} on {golds}{minus}.",
             golds=standards(account.scene),
-            value=said(account.of_judge("kr20")),
+            value=said(judge),
             judge=Name(account.judge),
-            gold=said(account.of_gold("kr20")),
-            minus=said(account.of_judge("kr20_minus_gold")),
+            gold=said(gold),
+            minus=f" (difference {said(minus)})" if _known(minus) else "",
         ),
     )
-    cut = account.middle
     if cut is not None:
         text = (
             *text,
@@ -469,6 +481,31 @@ def _gold_line(account: Account) -> Text:
         " Gold has no scoring error, so its values are set by the bank; the others, computed the "
         "same way, are no description of the judge.",
     )
+
+
+def _one_reason(judge: Estimate | None, gold: Estimate | None) -> str:
+    """Why neither side has a value, where it is one and the same reason; else empty."""
+    if judge is None or gold is None or judge.reason != gold.reason:
+        return ""
+    return judge.reason
+
+
+def _no_coefficients(account: Account, why: str) -> Text:
+    """Line two where no side has a KR-20: the reason once, for Livingston–Lewis too if it is the same."""
+    text = say(
+        "KR-20 is determined neither on the verdicts of {judge} nor on {golds} ({why}).",
+        judge=Name(account.judge),
+        golds=standards(account.scene),
+        why=why,
+    )
+    if account.middle is None:
+        return text
+    cut = str(account.middle)
+    first = account.of_judge("livingston_lewis_accuracy", cut=cut)
+    other = _one_reason(first, account.of_gold("livingston_lewis_accuracy", cut=cut))
+    if other == why:
+        return (*text, " Nor is Livingston–Lewis accuracy.")
+    return (*text, f" Livingston–Lewis accuracy at a cut of {cut}: {said(first)}.")
 
 
 def _part(account: Account) -> Text:

@@ -7,7 +7,7 @@ format writes it with :func:`display`, so that all formats show the same digits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -32,6 +32,7 @@ __all__ = [
     "Tone",
     "cell",
     "display",
+    "display_edge",
     "display_interval",
 ]
 
@@ -129,6 +130,18 @@ def display_interval(cell: Cell) -> str:
         return ""
     low, high = _number(cell.kind, cell.low), _number(cell.kind, cell.high)
     return f"[{low.removesuffix(' %')}, {high.removesuffix(' %')}]"
+
+
+METHODS_AT_EDGE = {"korn_graubard": "Korn–Graubard", "clopper_pearson": "exact binomial"}
+
+
+def display_edge(estimate: Estimate) -> str:
+    """The interval for rare events that stands beside percentiles, by its method; empty for none."""
+    edge = estimate.edge
+    if edge is None:
+        return ""
+    ends = display_interval(replace(cell(estimate), low=edge.low, high=edge.high))
+    return f"{METHODS_AT_EDGE[edge.method]} {ends}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,3 +29,7 @@ class MissingExtra(VoirdireError):
 
 class UndefinedWarning(UserWarning):
     """A plain array function was asked for a value that cannot be said; it returned ``nan``."""
+
+
+class NegativeEstimateWarning(UserWarning):
+    """A plain array function estimated something negative that cannot be; it returned 0."""

@@ -74,7 +74,8 @@ class Estimate:
 
     ``listed`` is false for estimates that only checks read. ``p`` is the one-sided p-value of the
     statistic's own null hypothesis, where it has one. ``no_interval`` says why an interval that one
-    would expect is missing.
+    would expect is missing. ``edge`` is the interval for rare events where bootstrap percentiles stand
+    as the interval of a share at its edge; it is no part of the row.
     """
 
     estimand: Estimand
@@ -85,6 +86,7 @@ class Estimate:
     clusters: int | None = None
     p: float | None = None
     no_interval: str = ""
+    edge: Interval | None = None
     listed: bool = True
 
     @property

@@ -13,7 +13,7 @@ import polars as pl
 from voirdire.errors import UsageError
 from voirdire.labels import ALL_OUTCOMES, Labels, blank
 from voirdire.options import MISSING
-from voirdire.questions import coded
+from voirdire.questions import coded, natural
 
 Array = np.ndarray[Any, Any]
 
@@ -54,6 +54,88 @@ class Votes:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Phrasings:
+    """What each grader says under each phrasing of its instruction.
+
+    ``decided`` is ``(responses, graders, phrasings)``: the class code (of a checklist the total), made
+    of the votes under that phrasing by the vote rule, −1 where there is none; ``asked`` marks the
+    cells that have a row, read or not. ``names`` are the phrasings in natural order, ``responses`` the
+    responses' names. The single calls stand beside: ``row``, ``grader``, ``phrasing`` and ``value``
+    (class code or total, −1: not read). Calls of no named phrasing (gold, people) are in none of it.
+    """
+
+    names: tuple[str, ...]
+    responses: Array
+    decided: Array
+    asked: Array
+    row: Array
+    grader: Array
+    phrasing: Array
+    value: Array
+
+    def where(self, keep: Array) -> Phrasings:
+        """Only the responses that ``keep`` marks."""
+        calls = keep[self.row]
+        return replaced(
+            self,
+            responses=self.responses[keep],
+            decided=self.decided[keep],
+            asked=self.asked[keep],
+            row=(np.cumsum(keep) - 1)[self.row[calls]],
+            grader=self.grader[calls],
+            phrasing=self.phrasing[calls],
+            value=self.value[calls],
+        )
+
+    def only(self, wanted: Array) -> Phrasings:
+        """Only what ``wanted`` marks, ``(responses, graders)``; no row goes."""
+        calls = wanted[self.row, self.grader]
+        return replaced(
+            self,
+            decided=np.where(wanted[:, :, None], self.decided, NO_LABEL).astype(self.decided.dtype),
+            asked=self.asked & wanted[:, :, None],
+            row=self.row[calls],
+            grader=self.grader[calls],
+            phrasing=self.phrasing[calls],
+            value=self.value[calls],
+        )
+
+    def of_graders(self, at: Sequence[int]) -> Phrasings:
+        """Only the graders at these places, in this order."""
+        place = np.full(self.decided.shape[1], -1, dtype=np.int64)
+        place[list(at)] = np.arange(len(at))
+        calls = place[self.grader] >= 0
+        return replaced(
+            self,
+            decided=self.decided[:, list(at)],
+            asked=self.asked[:, list(at)],
+            row=self.row[calls],
+            grader=place[self.grader[calls]],
+            phrasing=self.phrasing[calls],
+            value=self.value[calls],
+        )
+
+
+def phrasings_by_row(labels: Labels) -> tuple[tuple[str, ...], Array] | None:
+    """The phrasings in natural order and the place of each row's (−1: none); ``None`` for one or none."""
+    frame = labels.frame
+    if labels.options.step or blank(frame, "phrasing"):
+        return None
+    values, codes = codes_of(frame["phrasing"])
+    if len(values) < 2:
+        return None
+    order = sorted(range(len(values)), key=lambda i: (natural(values[i]), values[i]))
+    at = np.full(len(values) + 1, -1, dtype=np.int64)
+    at[order] = np.arange(len(values))
+    return tuple(values[i] for i in order), at[codes]
+
+
+def response_names(labels: Labels) -> Array:
+    """The name of each response, by its code."""
+    return coded(labels.frame["response"])[0].to_numpy()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Grid:
     """Labels of ``responses × graders`` as codes.
 
@@ -62,7 +144,8 @@ class Grid:
     ``calls`` counts calls by outcome, ``graders × outcomes``, over all votes. ``own_cluster`` is
     true where every response is its own cluster. ``weights`` is ``None`` where all weigh the same.
     ``steps`` holds the codes after each step of a decision path, the last being ``codes``; ``votes``
-    the single calls, where some grader was asked more than once.
+    the single calls, where some grader was asked more than once; ``phrasings`` what is said under each
+    wording of the instruction, where there are several.
     """
 
     graders: tuple[str, ...]
@@ -79,6 +162,7 @@ class Grid:
     steps: tuple[tuple[str, Array], ...] = ()
     votes: Votes | None = None
     vote_rule: str = "majority"
+    phrasings: Phrasings | None = None
 
     @property
     def responses(self) -> int:
@@ -97,7 +181,10 @@ class Grid:
         """Only the labels whose tag has this value. Clusters keep their codes."""
         if self.votes is not None and tag in self.votes.tags:
             values, codes = self.votes.tags[tag]
-            kept = replaced(self, votes=self.votes.where(codes == values.index(value)))
+            # A part of the votes is no study of all phrasings.
+            kept = replaced(
+                self, votes=self.votes.where(codes == values.index(value)), phrasings=None
+            )
             kept = kept.under(self.vote_rule)
             return kept._rows(np.asarray((kept.outcomes != NOT_THERE).any(axis=1)))
         values, codes = self.tags[tag]
@@ -119,6 +206,7 @@ class Grid:
             votes=None
             if self.votes is None
             else self.votes.where(wanted[self.votes.row, self.votes.grader]),
+            phrasings=None if self.phrasings is None else self.phrasings.only(wanted),
         )
         return masked._rows(np.asarray(wanted.any(axis=1)))
 
@@ -137,6 +225,7 @@ class Grid:
             tags={t: (values, codes[keep]) for t, (values, codes) in self.tags.items()},
             steps=tuple((name, codes[keep]) for name, codes in self.steps),
             votes=votes,
+            phrasings=None if self.phrasings is None else self.phrasings.where(keep),
         )
         return kept if votes is None else replaced(kept, calls=kept.votes_by_outcome())
 
@@ -152,6 +241,17 @@ class Grid:
         _vote(rule, len(self.classes), place, votes.code, votes.outcome, codes, outcomes)
         shape = self.codes.shape
         return replaced(self, codes=codes.reshape(shape), outcomes=outcomes.reshape(shape))
+
+    def votes_by_class(self) -> Array:
+        """Readable calls by class over all votes, graders × classes."""
+        assert self.votes is not None
+        graders, k = len(self.graders), len(self.classes)
+        read = self.votes.code >= 0
+        place = self.votes.grader[read] * k + self.votes.code[read]
+        times = None
+        if self.weights is not None and self.frequency:
+            times = self.weights[self.votes.row[read]]
+        return whole_counts(place, times, graders * k).reshape(graders, k)
 
     def votes_by_outcome(self) -> Array:
         """Calls by outcome over all votes, graders × outcomes."""
@@ -305,6 +405,34 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
         steps=tuple((name, at.reshape(responses, graders)) for name, at in steps),
         votes=votes if votes is None else replaced(votes, tags=of_votes),
         vote_rule=labels.options.vote_rule,
+        phrasings=_phrasings(labels, response, grader, label, outcome),
+    )
+
+
+def _phrasings(
+    labels: Labels, response: Array, grader: Array, label: Array, outcome: Array
+) -> Phrasings | None:
+    """The labels under each phrasing, where there are several."""
+    named = phrasings_by_row(labels)
+    if named is None:
+        return None
+    names, phrasing = named
+    rows = np.flatnonzero(phrasing >= 0)
+    shape = (labels.responses, len(labels.graders), len(names))
+    row, of = _wide(response[rows]), _wide(grader[rows])
+    place = (row * shape[1] + of) * shape[2] + phrasing[rows]
+    codes, outcomes, _ = one_label(
+        labels, place, label[rows], outcome[rows], int(np.prod(shape)), rows
+    )
+    return Phrasings(
+        names=names,
+        responses=response_names(labels),
+        decided=codes.reshape(shape),
+        asked=(outcomes != NOT_THERE).reshape(shape),
+        row=row,
+        grader=of,
+        phrasing=phrasing[rows],
+        value=_wide(label[rows]),
     )
 
 

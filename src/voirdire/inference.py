@@ -30,6 +30,7 @@ KEPT_CELLS = 1 << 23  # of the jackknife's totals, up to which they are kept for
 FEWEST_CLUSTERS = 3  # below this no interval is given
 FEWEST_EVENTS = 5  # clusters with an event (and with none) below which a share is at its edge
 UNDEFINED_SHARE = 0.01  # of replicates or jackknife values, above which there is no interval
+NOISE = 1e-9  # of the value (at least of 1), up to which a width is rounding
 
 NOT_PRINTED = "a count that it needs is not printed"
 FEW_EVENTS = f"a rate in it rests on fewer than {FEWEST_EVENTS} clusters"
@@ -157,6 +158,7 @@ def _solved(
         p = _tests(statistic, part, len(keys))
         reasons = statistic.reason(totals, given) if statistic.reason else None
     made_intervals: list[tuple[Interval | None, str]]
+    rare: dict[int, Interval] = {}
     if not with_intervals or statistic.estimand.scale is Scale.NONE:
         made_intervals = [(None, "")] * len(keys)
     elif part.no_interval:
@@ -166,7 +168,9 @@ def _solved(
             made_intervals = _from_counts(statistic, totals, given, values, n, settings)
     else:
         with np.errstate(all="ignore"):
-            made_intervals = _from_tally(statistic, tally, given, values, settings, drawn, left)
+            made_intervals = _from_tally(
+                statistic, tally, given, values, settings, drawn, left, rare
+            )
     results = []
     for i, key in enumerate(keys):
         value: float | Undefined = float(values[i])
@@ -192,6 +196,7 @@ def _solved(
                 else None,
                 p=float(p[i]) if p is not None and math.isfinite(p[i]) else None,
                 no_interval=why,
+                edge=rare.get(i) if interval is not None else None,
                 listed=statistic.listed,
             )
         )
@@ -309,7 +314,9 @@ def _from_tally(
     settings: Settings,
     drawn: list[Array] | None,
     left: list[Left] | None,
+    rare: dict[int, Interval],
 ) -> list[tuple[Interval | None, str]]:
+    """The interval of each output; ``rare`` takes the edge intervals that percentiles stand before."""
     outputs = len(values)
     strata = np.unique(tally.strata)
     if tally.count < FEWEST_CLUSTERS:
@@ -340,6 +347,10 @@ def _from_tally(
         if flat or interval is None or (edge.at_edge[i] and drawn is None):
             at_edge = _edge_interval(statistic, tally, given, i, edge, settings, len(strata))
             made[i] = (at_edge, "" if at_edge is not None else why or ALL_THE_SAME)
+        elif edge.at_edge[i]:
+            at_edge = _edge_interval(statistic, tally, given, i, edge, settings, len(strata))
+            if at_edge is not None:
+                rare[i] = at_edge
     return made
 
 
@@ -470,7 +481,9 @@ def _jackknife(
         rest = 1 - shares.get(stratum, 0.0)
         for s in range(2):
             spread = moments[2 + s] - moments[s] ** 2 / np.maximum(defined, 1.0)
-            variance[s] += rest * (clusters_in - 1) / clusters_in * np.maximum(spread, 0.0)
+            # Where all moves are one and the same, what the subtraction leaves is rounding.
+            spread = np.where(spread > 1e-12 * moments[2 + s], spread, 0.0)
+            variance[s] += rest * (clusters_in - 1) / clusters_in * spread
     df = tally.count - strata
     t = intervals.t_quantile(0.5 + settings.level / 2, df)
     made: list[tuple[Interval | None, str]] = []
@@ -485,7 +498,9 @@ def _jackknife(
             continue
         s = 0 if math.isfinite(centres[0][i]) and outside[i] == 0 else 1
         half = t * math.sqrt(variance[s, i])
-        if not half > 0:
+        # Judged on the plain scale: near an end a stretched one makes much of rounding.
+        plain = t * math.sqrt(variance[1, i])
+        if not (half > 0 and plain > NOISE * max(1.0, abs(values[i]))):
             whole = bool(shares) and all(f >= 1 for f in shares.values())
             made.append((None, WHOLE_POPULATION if whole else _flat(statistic, values[i])))
             continue
@@ -530,7 +545,7 @@ def _percentiles(
             if ends is not None
             else intervals.percentile(finite, settings.level)
         )
-        if not high - low > 1e-12 * max(1.0, abs(low)):  # no width, up to rounding
+        if not high - low > NOISE * max(1.0, abs(low)):  # no width, up to rounding
             made.append((None, _flat(statistic, low)))
             continue
         made.append(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from dataclasses import replace as replaced
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,20 @@ import polars as pl
 
 from voirdire import plugins, workers
 from voirdire.errors import InputError, UsageError, VoirdireError
+from voirdire.labels import class_order, number_form
 from voirdire.options import Options
+from voirdire.readers._logs import refuse_crowd
 from voirdire.readers.base import Reader
 from voirdire.rows import Place, Rows
 from voirdire.source import Source
 from voirdire.wording import Name, Text, listed, plural, printable, say
 
+LONGEST_CAUSE = 120  # characters of why a file was left out
 SHOWN = 5  # files named in a notice about those that were left out
-MANY = 40  # files, above which starting processes takes less time than it saves
+# Bytes of all files together, above which starting processes takes less time than it saves. Small
+# files are read as fast as their rows go from one process to another, however many they are.
+MUCH = 256 << 20
+OWN = "grading_store"  # our own records: whoever grades responses anew means those of the log
 RUN = "run"  # the part of a scope that tells runs of one task apart
 ALIKE = 3  # files of which each may say the same in a notice of its own
 LEFT_OUT_SUFFIXES = {
@@ -154,7 +161,8 @@ def rows_of(
         problems = "\n".join(printable(problem) for _, problem in left[:SHOWN])
         raise InputError(f"None of {plural(len(found), 'file')} could be read.\n{problems}")
     rows = _of_one_kind(rows, options)
-    rows = _apart(_graders_apart(rows))
+    rows = _labels_of_one_kind(rows, options)
+    rows = _apart(_graders_apart(rows), options)
     rows = _told_once(rows)
     if left:
         rows[0] = replaced(rows[0], notices=(*rows[0].notices, _left_out(left)))
@@ -167,7 +175,18 @@ def rows_of(
         raise UsageError(
             f"--graders: there is no grader {lacking[0]!r}. Graders: {', '.join(sorted(seen))}."
         )
-    return _chosen(rows, options)
+    rows = _chosen(rows, options)
+    _refuse_crowds(rows)
+    return rows
+
+
+def _refuse_crowds(rows: Sequence[Rows]) -> None:
+    """Raise where logs have more graders than can be compared with each other in pairs."""
+    graders: dict[str, None] = {}
+    for one in rows:
+        if one.logged:
+            graders.update(dict.fromkeys(one.frame["grader"].drop_nulls().unique().to_list()))
+    refuse_crowd(f"{rows[0].name}{' and other inputs' if len(rows) > 1 else ''}", graders)
 
 
 def _chosen(rows: list[Rows], options: Options) -> list[Rows]:
@@ -201,7 +220,7 @@ def _all_read(
     ready: dict[int, Sequence[Rows] | VoirdireError] = {}
     files = [i for i, s in enumerate(found) if s.path is not None and s.frame is None]
     done = 0
-    if len(files) > MANY:
+    if len(files) > 1 and sum(_size(found[i]) for i in files) > MUCH:
         work = [(found[i], options) for i in files]
         for place, made in workers.spread(__name__, "_tried", work):
             ready[files[place]] = made
@@ -219,6 +238,13 @@ def _all_read(
         yield made
 
 
+def _size(source: Source) -> int:
+    try:
+        return source.path.stat().st_size if source.path is not None else 0
+    except OSError:
+        return 0
+
+
 def _tried(given: tuple[Source, Options]) -> Sequence[Rows] | VoirdireError:
     try:
         return _read(*given)
@@ -229,19 +255,37 @@ def _tried(given: tuple[Source, Options]) -> Sequence[Rows] | VoirdireError:
 def _read(source: Source, options: Options) -> Sequence[Rows]:
     if source.searched and source.suffix in LEFT_OUT_SUFFIXES:
         raise InputError(f"{source.name}: {source.suffix} is no format of labels")
-    made = reader_of(source).read(source, options)
-    return [made] if isinstance(made, Rows) else made
+    reader = reader_of(source)
+    made = reader.read(source, options)
+    return [
+        replaced(one, format=reader.name) if one.logged else one
+        for one in ([made] if isinstance(made, Rows) else made)
+    ]
 
 
 def _left_out(left: Sequence[tuple[str, str]]) -> Text:
+    pieces = [_why(name, problem) for name, problem in left[:SHOWN]]
+    if len(left) > SHOWN:
+        pieces.append((f"and {len(left) - SHOWN:,} more",))
+    names: list[str | Name] = []
+    for i, piece in enumerate(pieces):
+        names += ("; ", *piece) if i else piece
     return say(
         "{n} of the folder {were} left out, as {they} could not be read as labels: {names}. Name a file "
-        "by itself to see why.",
+        "by itself to see more.",
         n=plural(len(left), "file"),
         were="was" if len(left) == 1 else "were",
         they="it" if len(left) == 1 else "they",
-        names=listed((name for name, _ in left), most=SHOWN + 1),
+        names=tuple(names),
     )
+
+
+def _why(name: str, problem: str) -> Text:
+    """A file with the first sentence of why it was left out."""
+    first = " ".join(problem.split()).removeprefix(f"{printable(name)}: ").removeprefix(f"{name}: ")
+    first = first.partition(". ")[0].rstrip(".")
+    first = first if len(first) <= LONGEST_CAUSE else first[: LONGEST_CAUSE - 1] + "…"
+    return say("{name} ({why})", name=Name(name), why=printable(first))
 
 
 def _of_one_kind(rows: list[Rows], options: Options) -> list[Rows]:
@@ -268,6 +312,78 @@ def _of_one_kind(rows: list[Rows], options: Options) -> list[Rows]:
     notices = [n for r in rows if r.kind != wanted for n in r.notices]
     kept[0] = replaced(kept[0], notices=(*notices, *kept[0].notices, other))
     return kept
+
+
+def _labels_of_one_kind(rows: list[Rows], options: Options) -> list[Rows]:
+    """The larger kind where logs of one format hold labels of two kinds, of one grader: a judge's
+    scores in one file and its verdicts on pairs in another share no class, and no response.
+    """
+    if options.scale or options.map or options.round:
+        return rows
+    kinds: list[_Kind] = []
+    for i, one in enumerate(rows):
+        if not one.logged or one.kind != "labels" or "label" not in one.frame.columns:
+            continue
+        classes = set(one.frame["label"].drop_nulls().unique().to_list())
+        if len(classes) < 2:  # whoever gave one class alone may give any other as well
+            continue
+        if all(number_form(c) is not None for c in classes):
+            classes.add(NUMBERS)
+        new = _Kind(one.format, [i], classes, set(one.seen), one.frame.height)
+        apart = []
+        for kind in kinds:
+            if kind.format == new.format and kind.classes & new.classes:
+                new = kind.joined(new)
+            else:
+                apart.append(kind)
+        kinds = [*apart, new]
+    largest = sorted(kinds, key=lambda k: (-k.rows, k.parts))
+    left: list[_Kind] = []
+    stays: list[_Kind] = []
+    for kind in largest:
+        rival = any(k.format == kind.format and k.graders & kind.graders for k in stays)
+        (left if rival else stays).append(kind)
+    if not left:
+        return rows
+    out = {i for kind in left for i in kind.parts}
+    kept = [r for i, r in enumerate(rows) if i not in out]
+    notices = [n for i, r in enumerate(rows) if i in out for n in r.notices]
+    for kind in left:
+        notices.append(
+            say(
+                "{names} {hold} labels of another kind ({classes}), which share no class with the other "
+                "labels of the same graders, so they were left out. Audit {them} without the others.",
+                names=listed(dict.fromkeys(rows[i].name for i in kind.parts), most=SHOWN),
+                hold="holds" if len(kind.parts) == 1 else "hold",
+                classes=listed(class_order(kind.classes - {NUMBERS}), most=SHOWN),
+                them="it" if len(kind.parts) == 1 else "them",
+            )
+        )
+    kept[0] = replaced(kept[0], notices=(*notices, *kept[0].notices))
+    return kept
+
+
+NUMBERS = "\0numbers"  # the class that all labels share that are numbers, whichever came up
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Inputs of one format whose labels share classes."""
+
+    format: str
+    parts: list[int]
+    classes: set[str]
+    graders: set[str]
+    rows: int
+
+    def joined(self, other: _Kind) -> _Kind:
+        return _Kind(
+            self.format,
+            [*self.parts, *other.parts],
+            self.classes | other.classes,
+            self.graders | other.graders,
+            self.rows + other.rows,
+        )
 
 
 def _graders_apart(rows: list[Rows]) -> list[Rows]:
@@ -364,40 +480,135 @@ def _of_itself(one: Rows, notice: Text) -> Text:
     return (first[len(name) :], *notice[1:])
 
 
-def _apart(rows: list[Rows]) -> list[Rows]:
-    """Ids that only say which response of one task or model it is, made whole where inputs differ.
+def _apart(rows: list[Rows], options: Options) -> list[Rows]:
+    """Ids that only say which response of one task, model or tool it is, made whole where inputs differ.
 
     What a log says of all its responses (``scope``) goes before their ids where it is not the same
-    in all logs: sample 1 of one model is another response than sample 1 of another.
+    in all logs: sample 1 of one model is another response than sample 1 of another. So does the
+    format where logs of two have ids in common, unless ``--response`` says what the ids are. Tables
+    that are no logs keep their ids, but for those that mean one response of the logs alone.
     """
+    made = _formats_apart(_scopes_apart(rows), options)
+    return made if made is rows else _found_again(rows, made)
+
+
+def _scopes_apart(rows: list[Rows]) -> list[Rows]:
     scoped = [r for r in rows if r.scope]
     several = _run_again(scoped)
-    varying = [
-        key
-        for key in dict.fromkeys(k for r in scoped for k in r.scope)
-        if len({r.scope.get(key) for r in scoped}) > 1 and (key != RUN or several)
-    ]
-    if not varying:
+    varying: dict[str, list[str]] = {}  # by format: what one tool does not say is no difference
+    for one_format in dict.fromkeys(r.format for r in scoped):
+        alike = [r.scope for r in scoped if r.format == one_format]
+        varying[one_format] = [
+            key
+            for key in dict.fromkeys(k for scope in alike for k in scope)
+            if len({scope.get(key) for scope in alike}) > 1 and (key != RUN or several)
+        ]
+    if not any(varying.values()):
         return rows
     made = []
+    example = ""
     for one in rows:
         parts = [
             one.scope[key]
-            for key in varying
+            for key in varying.get(one.format, ())
             if key in one.scope and (key != RUN or _but_run(one) in several)
         ]
-        if one.scope and parts:
-            before = "/".join(parts) + "/"
-            made_whole = (pl.lit(before) + pl.col("response")).alias("response")
-            one = replaced(one, frame=one.frame.with_columns(made_whole))
-        made.append(one)
+        made.append(_behind("/".join(parts), one) if parts else one)
+        if parts and not example and one.frame.height:
+            example = str(made[-1].frame["response"][0])
     notice = say(
         "The inputs differ in their {what}, so it goes before the id of each response, as in {example}.",
-        what=" and ".join(varying),
-        example=Name(next(_examples(made, scoped))),
+        what=" and ".join(dict.fromkeys(key for keys in varying.values() for key in keys)),
+        example=Name(example),
     )
     made[0] = replaced(made[0], notices=(*made[0].notices, notice))
     return made
+
+
+def _behind(prefix: str, one: Rows) -> Rows:
+    whole = (pl.lit(prefix + "/") + pl.col("response")).alias("response")
+    return replaced(one, frame=one.frame.with_columns(whole))
+
+
+def _formats_apart(rows: list[Rows], options: Options) -> list[Rows]:
+    """The format before the ids of logs of different tools that would else be taken for the same."""
+    ids: dict[str, set[str]] = {}
+    for one in rows:
+        if one.logged and one.format != OWN:
+            found = one.frame["response"].drop_nulls().unique().to_list()
+            ids.setdefault(one.format, set()).update(found)
+    if len(ids) < 2 or options.response:
+        return rows
+    shared: dict[str, str] = {}  # the formats that have ids in common with another, and such an id
+    for one_format, these in ids.items():
+        for other, those in ids.items():
+            if one_format < other and (common := these & those):
+                example = min(common)
+                shared.setdefault(one_format, example)
+                shared.setdefault(other, example)
+    if not shared:
+        return rows
+    made = [_behind(r.format, r) if r.logged and r.format in shared else r for r in rows]
+    first, second, *_ = shared
+    notice = say(
+        "Logs of {formats} have ids of responses in common, such as {id}; that these are the same "
+        "responses is not known, so the format goes before each id, as in {one} and {two}. If they are "
+        "the same, join them on purpose: {convert} makes a table of each, and audit the tables together, "
+        "with {response} where another column names the response.",
+        formats=listed(shared),
+        id=Name(shared[first]),
+        one=Name(f"{first}/{shared[first]}"),
+        two=Name(f"{second}/{shared[first]}"),
+        convert=Name("voirdire convert LOG -o LOG.csv"),
+        response=Name("--response COLUMN"),
+    )
+    made[0] = replaced(made[0], notices=(*made[0].notices, notice))
+    return made
+
+
+def _found_again(before: Sequence[Rows], made: list[Rows]) -> list[Rows]:
+    """Tables that are no logs, under the whole ids of logs wherever an id means one response alone."""
+    pairs = [
+        pl.DataFrame({"response": b.frame["response"], "\0whole": m.frame["response"]})
+        for b, m in zip(before, made, strict=True)
+        if m.logged and "response" in m.frame.columns
+    ]
+    tables = [i for i, r in enumerate(made) if not r.logged and "response" in r.frame.columns]
+    if not pairs or not tables:
+        return made
+    known = (
+        pl.concat(pairs)
+        .unique()
+        .group_by("response")
+        .agg(pl.col("\0whole").min(), pl.len().alias("\0n"))
+    )
+    wholes = known.select(pl.col("\0whole").unique()).to_series()
+    found = list(made)
+    for i in tables:
+        ids = made[i].frame.select(pl.col("response").cast(pl.String))
+        joined = ids.join(known, on="response", how="left", maintain_order="left").with_columns(
+            (pl.col("response").is_in(wholes.implode())).alias("\0is")
+        )
+        one = ~joined["\0is"] & (joined["\0n"] == 1).fill_null(False)
+        several = joined.filter(~pl.col("\0is") & (pl.col("\0n") > 1))
+        new = pl.select(pl.when(one).then(joined["\0whole"]).otherwise(joined["response"]))
+        found[i] = replaced(
+            made[i], frame=made[i].frame.with_columns(new.to_series().alias("response"))
+        )
+        if several.height:
+            row = several.row(0, named=True)
+            notice = say(
+                "{name}: {n} in several inputs, such as {id}, which may be {whole}; which is meant is "
+                "not known, so they are joined with none. Write the whole ids there; {convert} shows "
+                "them.",
+                name=printable(made[i].name),
+                n=plural(several["response"].n_unique(), "id stands", "ids stand"),
+                id=Name(row["response"]),
+                whole=Name(row["\0whole"]),
+                convert=Name("voirdire convert LOGS -o labels.csv"),
+            )
+            found[0] = replaced(found[0], notices=(*found[0].notices, notice))
+    return found
 
 
 def _but_run(one: Rows) -> tuple[tuple[str, str], ...]:
@@ -416,9 +627,3 @@ def _run_again(scoped: Sequence[Rows]) -> set[tuple[tuple[str, str], ...]]:
         for grader in one.seen
         if runs.setdefault((grader, _but_run(one)), one.scope.get(RUN)) != one.scope.get(RUN)
     }
-
-
-def _examples(made: Iterable[Rows], scoped: Sequence[Rows]) -> Iterator[str]:
-    for one in made:
-        if one.scope and one.frame.height:
-            yield str(one.frame["response"][0])

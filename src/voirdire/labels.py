@@ -43,6 +43,7 @@ LARGEST_WEIGHT = 1e12
 # Columns of our own while labels are assembled: no column of a user has a zero byte in its name.
 _CLASS, _OUTCOME = "\0class", "\0outcome"
 _TWICE, _KINDS = "\0twice", "\0kinds"
+OF_A_CALL = ("raw", "outcome_reason")  # tags that say something of a call, never of its response
 READING_ONLY = (
     *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
     *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
@@ -323,12 +324,16 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
         frame = unparsed(frame, [n for n in names if n not in people])
     tags = _tags(frame, kind)
     if kind != "counts":
-        frame = _filled_tags(frame, tags)
+        # A row without a step is one from before all steps, whatever the response's other rows say.
+        frame = _filled_tags(frame, [t for t in tags if t.name != options.step])
     facts: dict[str, Mapping[str, Any]] = {}
     for part in parts:
         facts.update(part.facts)
     graders = _graders(names, options, facts, _carried_graders(parts))
     _check_named(names, options, kind)
+    if kind == "labels":
+        notices[:0] = _gold_apart(frame, gold_name(names, options))
+        notices += _kinds_of_labels(frame, parts, names, options)
     notices += _unused_facts(frame, names, tags, options)
     if kind == "counts":
         notices += _unused_options(options)
@@ -666,10 +671,14 @@ def _occurrences(frame: pl.DataFrame, texts: Iterable[str]) -> dict[str, int]:
 
 
 def _join(texts: Iterable[Text]) -> Text:
+    return _joined(texts, ", ")
+
+
+def _joined(texts: Iterable[Text], between: str) -> Text:
     joined: list[str | Name] = []
     for i, text in enumerate(texts):
         if i:
-            joined.append(", ")
+            joined.append(between)
         joined.extend(text)
     return tuple(joined)
 
@@ -940,7 +949,7 @@ def _without_duplicates(
             len(conflicts),
             f"{distinct:,} {'call has' if distinct == 1 else 'calls have'} two labels. If these are "
             "repeats, name what tells them apart (--vote COL, --phrasing COL, --response a+b); "
-            "else remove one.",
+            f"else remove one.{_two_exports(parts, conflicts)}",
         )
     kept = frame.unique(subset=keys, keep="first", maintain_order=True)
     dropped = len(frame) - len(kept)
@@ -955,6 +964,16 @@ def _without_duplicates(
             )
         )
     return kept.drop(_TWICE)
+
+
+def _two_exports(parts: Sequence[Rows], conflicts: pl.DataFrame) -> str:
+    """A hint where the calls that conflict stand in two inputs of one name: two exports of one run."""
+    names = [parts[i].name for i in sorted(conflicts[_PART].unique())]
+    stems = {parts[i].stem for i in conflicts[_PART].unique()}
+    if len(names) < 2 or len(stems) > 1:
+        return ""
+    shown = " and ".join(printable(n) for n in names[:3])
+    return f" {shown} seem to be exports of one run: name only the one that says more."
 
 
 def _all_differ(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
@@ -1018,6 +1037,13 @@ def _clustered(
     for column in ("cluster", "stratum"):
         if blank(frame, column):
             continue
+        if column == "cluster" and len(parts) > 1:
+            # A table of ours writes a response without cluster as its own; another input knows more.
+            own = pl.col("cluster") == pl.col("response")
+            alone = own.fill_null(True).all().over(_CODE)
+            frame = frame.with_columns(
+                pl.when(~own | alone).then(pl.col("cluster")).alias("cluster")
+            )
         uneven = (
             frame.filter(heads(frame, _CODE, column))
             .group_by(_CODE)
@@ -1111,9 +1137,14 @@ def _tags(frame: pl.DataFrame, kind: str) -> tuple[Tag, ...]:
 
 
 def _filled_tags(frame: pl.DataFrame, tags: Sequence[Tag]) -> pl.DataFrame:
-    """A response's tag that only some of its rows carry (gold in a second file) holds for all."""
+    """A response's tag that only some of its rows carry (gold in a second file) holds for all.
+
+    What tells of one call alone (:data:`OF_A_CALL`) stays with that call.
+    """
     short = [
-        t.name for t in tags if t.per_response and t.name != "raw" and frame[t.name].null_count()
+        t.name
+        for t in tags
+        if t.per_response and t.name not in OF_A_CALL and frame[t.name].null_count()
     ]
     if not short:
         return frame
@@ -1168,6 +1199,93 @@ def _check_named(names: Sequence[str], options: Options, kind: str) -> None:
         raise UsageError(f"{gold!r} is gold; it needs no --reference.")
     if gold and gold in options.graders and len(names) == 1 and kind != "checklist":
         raise UsageError(f"{gold!r} is gold, and there is no other grader to audit.")
+
+
+def _gold_apart(frame: pl.DataFrame, gold: str) -> list[Text]:
+    """A notice where gold meets no label of anybody: on no response, or in no class."""
+    labelled = frame.filter(pl.col("label").is_not_null())
+    of_gold = labelled.filter(pl.col("grader") == gold) if gold else labelled.clear()
+    others = labelled.filter(pl.col("grader") != gold) if gold else labelled
+    if of_gold.is_empty() or others.is_empty():
+        return []
+    its, their = (part[_CODE].unique() for part in (of_gold, others))
+    if not its.is_in(their.implode()).any():
+        return [
+            say(
+                "Gold ({gold}) stands on no response that anybody else labelled, so nothing is compared "
+                "with it. Its ids are written as {its}, those of the others as {their}: write the same "
+                "ids in both.",
+                gold=Name(gold),
+                its=Name(_short(of_gold["response"].min())),  # type: ignore[arg-type]
+                their=Name(_short(others["response"].min())),  # type: ignore[arg-type]
+            )
+        ]
+    classes, theirs = (set(part["label"].cast(pl.String).unique()) for part in (of_gold, others))
+    if classes & theirs:
+        return []
+    return [
+        say(
+            "Gold ({gold}) shares no class with any other grader: its classes are {its}, theirs are "
+            "{their}. If they mean the same, say so, as with --map {old}={new}; else no share or "
+            "agreement with gold means anything.",
+            gold=Name(gold),
+            its=listed(class_order(classes)),
+            their=listed(class_order(theirs), most=8),
+            old=Name(class_order(classes)[0]),
+            new=Name(class_order(theirs)[0]),
+        )
+    ]
+
+
+def _kinds_of_labels(
+    frame: pl.DataFrame, parts: Sequence[Rows], names: Sequence[str], options: Options
+) -> list[Text]:
+    """A notice where graders of a log give labels of different kinds: classes that they do not share.
+
+    A grader that gave one class alone may give the others as well, so it tells nothing of kinds.
+    """
+    if not any(p.logged for p in parts):
+        return []
+    gold = gold_name(names, options)
+    given = {
+        str(grader): frozenset(map(str, classes))
+        for grader, classes in frame.filter(pl.col("label").is_not_null())
+        .group_by("grader")
+        .agg(pl.col("label").unique())
+        .rows()
+    }
+    groups: list[tuple[list[str], set[str]]] = []
+    for name in names:
+        classes = set(given.get(name, ()))
+        if len(classes) < 2 or name == gold:
+            continue
+        members = [name]
+        apart = []
+        for group in groups:
+            if group[1] & classes:
+                members, classes = [*group[0], *members], classes | group[1]
+            else:
+                apart.append(group)
+        groups = [*apart, (members, classes)]
+    if len(groups) < 2:
+        return []
+    groups.sort(key=lambda group: names.index(group[0][0]))
+    shown = [
+        say(
+            "--graders {value} ({classes})",
+            classes=listed(class_order(classes), most=6),
+            value=Name(shlex.quote(",".join(m.replace(",", "\\,") for m in members))),
+        )
+        for members, classes in groups[:SHOWN]
+    ]
+    return [
+        (
+            f"Graders give labels of {len(groups)} kinds, which share no class, so no statistic over all "
+            "of them means anything. Audit each kind by itself, with ",
+            *_joined(shown, "; "),
+            ".",
+        )
+    ]
 
 
 def _unused_facts(

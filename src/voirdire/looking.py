@@ -25,6 +25,7 @@ from voirdire.document import (
     cell,
 )
 from voirdire.errors import VoirdireError
+from voirdire.grid import NO_MAJORITY
 from voirdire.inputs import reader_of, rows_of, sources
 from voirdire.labels import Grader, Labels, assemble
 from voirdire.options import Options
@@ -35,6 +36,7 @@ from voirdire.source import Source
 from voirdire.wording import Name, Text, counted, listed, percent, plural, printable, say
 
 SHOWN_COLUMNS = 60
+SHOWN_GRADERS = 12  # of which single votes are told
 
 
 def document(
@@ -82,11 +84,15 @@ def document(
         summary: Text = ("It cannot be audited as it is; see what is in the way.",)
     else:
         scene, slices = scenes(labels)
-        blocks += _contents(labels, scene)
+        blocks += _contents(labels, scene, _explored(slices))
         blocks += _possible(labels, scene, slices)
         blocks.append(Heading(text="Next"))
         blocks.append(
-            Paste(title="The audit", lines=((Name(_command(found, options)),),), command=True)
+            Paste(
+                title="The audit",
+                lines=((Name(_command(found, options, _cut(scene, options))),),),
+                command=True,
+            )
         )
         summary = say(
             "{n} rows of {what}, {graders}; it can be audited as it is.",
@@ -166,9 +172,16 @@ def _values(values: Sequence[tuple[str, int]]) -> Text:
     return tuple(parts)
 
 
-def _contents(labels: Labels, scene: Scene) -> list[Block]:
+def _explored(slices: Sequence[Scene]) -> list[str]:
+    """The tags by which an audit looks for hidden collapses unasked."""
+    return sorted({tag for s in slices if s.exploratory for tag, _ in s.sliced_by})
+
+
+def _contents(labels: Labels, scene: Scene, explored: Sequence[str]) -> list[Block]:
     if scene.bank is not None:
         return _bank_contents(labels, scene, scene.bank)
+    votes = scene.grid is not None and scene.grid.votes is not None
+    split = _without_majority(scene)
     rows = []
     for grader in labels.graders:
         calls = calls_of(scene, grader.name)
@@ -184,6 +197,14 @@ def _contents(labels: Labels, scene: Scene) -> list[Block]:
                 cell(Name(grader.name)),
                 cell(role),
                 *(cell(float(c) if np.isfinite(c) else None, Kind.COUNT) for c in counts[:12]),
+                *(
+                    (
+                        cell(float(counts.sum()), Kind.COUNT),
+                        *((cell(float(split[grader.name]), Kind.COUNT),) if split else ()),
+                    )
+                    if votes
+                    else ()
+                ),
                 cell(float(calls.get("label", 0)), Kind.COUNT),
                 cell(float(unread), Kind.COUNT),
                 cell(float(calls.get("missing", 0)), Kind.COUNT),
@@ -219,12 +240,15 @@ def _contents(labels: Labels, scene: Scene) -> list[Block]:
                 Column(title="role"),
                 *(Column(title=Name(c), kind=Kind.COUNT) for c in labels.classes[:12]),
                 Column(title="labels", kind=Kind.COUNT),
-                Column(title="unread", kind=Kind.COUNT),
-                Column(title="missing", kind=Kind.COUNT),
+                *((Column(title="no majority", kind=Kind.COUNT),) if split else ()),
+                *((Column(title="votes read", kind=Kind.COUNT),) if votes else ()),
+                Column(title="votes unread" if votes else "unread", kind=Kind.COUNT),
+                Column(title="votes missing" if votes else "missing", kind=Kind.COUNT),
             ),
             rows=tuple(rows[:40]),
-            note=(f"The first 40 of {len(rows)} graders.",) if len(rows) > 40 else (),
+            note=_counted(scene, len(rows), votes=votes),
         ),
+        *_single_votes(labels, scene, split),
     ]
     if labels.kind == "labels":
         clusters = labels.frame["cluster"].n_unique()
@@ -240,7 +264,55 @@ def _contents(labels: Labels, scene: Scene) -> list[Block]:
                 )
             )
         )
-    return [*blocks, *_tags_and_notices(labels)]
+    return [*blocks, *_tags_and_notices(labels, explored)]
+
+
+def _without_majority(scene: Scene) -> dict[str, int]:
+    """Each grader's responses whose readable votes elect no class; empty where there are none at all."""
+    if scene.grid is None:
+        return {}
+    nobody = (scene.grid.outcomes == NO_MAJORITY).sum(axis=0)
+    return dict(zip(scene.grid.graders, nobody.tolist(), strict=True)) if nobody.any() else {}
+
+
+def _counted(scene: Scene, graders: int, *, votes: bool) -> Text:
+    """What the columns of the table of graders count."""
+    first = f"The first 40 of {graders} graders." if graders > 40 else ""
+    if not votes:
+        return (first,) if first else ()
+    rule = (
+        "the majority of its votes"
+        if scene.options.vote_rule == "majority"
+        else "its first readable vote"
+    )
+    return (
+        f"Classes and labels count responses: each has one label of a grader, {rule}. The columns of "
+        f"votes count single calls. {first}".strip(),
+    )
+
+
+def _single_votes(labels: Labels, scene: Scene, split: Mapping[str, int]) -> list[Block]:
+    """The classes of single votes, for graders whose labels leave some of them out."""
+    if scene.grid is None or scene.grid.votes is None:
+        return []
+    counts = scene.grid.votes_by_class()
+    made: list[Block] = []
+    for grader in [g for g in scene.grid.graders if split.get(g)][:SHOWN_GRADERS]:
+        mine = counts[scene.grid.graders.index(grader)]
+        classes = [
+            f"{c} {counted(n)}" for c, n in zip(labels.classes, mine.tolist(), strict=True) if n
+        ]
+        made.append(
+            Paragraph(
+                text=say(
+                    "{grader}, over its {n}: {classes}.",
+                    grader=Name(grader),
+                    n=plural(int(mine.sum()), "readable vote"),
+                    classes=listed(classes, most=12),
+                )
+            )
+        )
+    return made
 
 
 def _role(grader: Grader, scene: Scene) -> str:
@@ -251,12 +323,13 @@ def _role(grader: Grader, scene: Scene) -> str:
     return "person" if grader.person else ""
 
 
-def _tags_and_notices(labels: Labels) -> list[Block]:
+def _tags_and_notices(labels: Labels, explored: Sequence[str] = ()) -> list[Block]:
     # A tag with a value of its own for each response makes no slice.
     tags = [
         t
         for t in labels.tags
-        if t.name != "raw" and not (t.per_response and 1 < labels.responses <= t.values)
+        if t.name in explored
+        or (t.name != "raw" and not (t.per_response and 1 < labels.responses <= t.values))
     ]
     blocks: list[Block] = []
     if tags:
@@ -280,15 +353,16 @@ def _bank_contents(labels: Labels, scene: Scene, bank: Bank) -> list[Block]:
         calls = calls_of(scene, grader.name)
         verdicts = bank.of(grader.name)
         unread = sum(n for o, n in calls.items() if o not in ("label", "missing"))
-        complete = int(bank.complete[:, bank.places[grader.name]].sum())
+        whole = bank.complete[:, bank.places[grader.name]]
+        in_part = (verdicts >= 0).any(axis=1) & ~whole
         rows.append(
             (
                 cell(Name(grader.name)),
                 cell(_role(grader, scene)),
                 cell(float((verdicts == 1).sum()), Kind.COUNT),
                 cell(float((verdicts == 0).sum()), Kind.COUNT),
-                cell(float(complete), Kind.COUNT),
-                cell(float(calls.get("label", 0)) - complete, Kind.COUNT),
+                cell(float(whole.sum()), Kind.COUNT),
+                cell(float(in_part.sum()), Kind.COUNT),
                 cell(float(unread), Kind.COUNT),
                 cell(float(calls.get("missing", 0)), Kind.COUNT),
             )
@@ -318,13 +392,14 @@ def _bank_contents(labels: Labels, scene: Scene, bank: Bank) -> list[Block]:
                 Column(title="yes", kind=Kind.COUNT),
                 Column(title="no", kind=Kind.COUNT),
                 Column(title="complete responses", kind=Kind.COUNT),
-                Column(title="in part", kind=Kind.COUNT),
-                Column(title="unread", kind=Kind.COUNT),
-                Column(title="missing", kind=Kind.COUNT),
+                Column(title="responses in part", kind=Kind.COUNT),
+                Column(title="calls unread", kind=Kind.COUNT),
+                Column(title="calls missing", kind=Kind.COUNT),
             ),
             rows=tuple(rows[:40]),
             note=(
-                "Totals are over complete responses only; a missing line is never taken as a no.",
+                "Yes and no count verdicts on lines, one a line of a response. Totals are over complete "
+                "responses only; a missing line is never taken as a no.",
                 f" The first 40 of {len(rows)} graders." if len(rows) > 40 else "",
             ),
         ),
@@ -456,7 +531,7 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
             no.append(
                 (f"rates of {printable(grader)} for all its calls", f"{percent(share)} are unread")
             )
-    explored = sorted({tag for s in slices if s.exploratory for tag, _ in s.sliced_by})
+    explored = _explored(slices)
     if explored:
         yes.append((f"hidden collapses, exploratory, by {', '.join(map(printable, explored))}", ""))
     return [
@@ -471,8 +546,15 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
     ]
 
 
-def _command(found: Sequence[Source], options: Options) -> str:
-    """The command that audits this, as it was looked at."""
+def _cut(scene: Scene, options: Options) -> int:
+    """A cut to begin with where a checklist has none: half of the lines, rounded up; else 0."""
+    if scene.bank is None or options.cut:
+        return 0
+    return (int(scene.bank.length.max(initial=1)) + 1) // 2
+
+
+def _command(found: Sequence[Source], options: Options, cut: int = 0) -> str:
+    """The command that audits this, as it was looked at; ``cut`` above 0 is put in."""
     words = ["voirdire", "audit"]
     words += [
         "-"
@@ -505,5 +587,7 @@ def _command(found: Sequence[Source], options: Options) -> str:
                 flag,
                 counted(value) if isinstance(value, float) and value >= 1 else str(value),
             ]
+    if cut:
+        words += ["--cut", str(cut)]
     words += ["-o", "audit.html"]
     return " ".join(shlex.quote(w) for w in words)

@@ -79,7 +79,8 @@ class Rows:
     options whose column this input does not have: an error where no input has it; ``unmatched`` are
     recodes that match nothing here: a notice where they match nothing anywhere.
     ``height`` is how many rows the input has, where a row of ``frame`` is not one of them.
-    ``logged`` rows come from a log that may hold labels and verdicts on lines side by side. ``scope``
+    ``logged`` rows come from a log that may hold labels and verdicts on lines side by side, and
+    ``format`` is then the name of its reader. ``scope``
     is what the input says of all its responses (task, model): where inputs differ in it, it becomes
     part of the responses' ids.
     """
@@ -101,6 +102,7 @@ class Rows:
     lines: Lines | None = None
     height: int | None = None
     logged: bool = False
+    format: str = ""
     scope: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -80,6 +80,11 @@ class Source:
             raise InputError(f"{self.name}: {error.strerror or error}.") from error
 
     @cached_property
+    def oddities(self) -> dict[str, tuple[int, str]]:
+        """What its text holds that no honest tool writes, by kind: how often, and where first."""
+        return {}
+
+    @cached_property
     def sha256(self) -> str:
         """The SHA-256 of the content in hexadecimal; of a frame, of its values in order."""
         if self.frame is not None:

@@ -61,7 +61,7 @@ def _of_judge(
         return replace(
             found,
             sentence=say(
-                "KR-20 of {judge} has no value with its lines in another order ({why}).",
+                "KR-20 on the verdicts of {judge} has no value with the lines in another order ({why}).",
                 judge=Name(judge),
                 why=low.reason or high.reason or "it is undefined",
             ),

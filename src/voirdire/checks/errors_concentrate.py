@@ -17,6 +17,7 @@ Array = np.ndarray[Any, Any]
 
 WORST = 0.05  # of the lines
 HELD = 0.25  # of the errors that these hold
+FEWEST_LINES = 20  # of which one is the worst 5 %
 FEWEST_ERRORS = 5
 DRAWS = 2000
 SURE = 0.01  # of draws that may hold as much for the finding to be certain
@@ -26,6 +27,12 @@ MOST_NAMED = 8
 
 
 def run(evidence: Evidence) -> Iterable[Finding]:
+    """Found where the worst 5 % of the lines hold more than 25 % of the errors, and more than chance.
+
+    Both must hold: a share above 25 % (:func:`held_by`; of fewer than 20 lines, where one line is more
+    than 5 %, a larger one), and p at most α where errors fall on verdicts at random
+    (:func:`chance`). It is certain where p is 0.01 or less, else likely.
+    """
     scene = evidence.whole
     if not scene.gold or not scene.panel:
         if scene.panel:
@@ -40,14 +47,17 @@ def run(evidence: Evidence) -> Iterable[Finding]:
 
 
 def held_by(lines: int, worst: int) -> float:
-    """The share of errors that ``worst`` of the lines must hold more than.
+    """The share of errors that ``worst`` of the lines must hold more than, in 0–1.
 
-    It is 25 % where these are 5 % of the lines. Where lines are few one of them is more than that:
-    then the share that has the same odds ratio to its part of the lines.
+    It is 25 % of 20 lines or more, of which the worst 5 % are rounded down to whole lines. Of fewer
+    lines one is more than 5 %: then the share that has the same odds ratio to its part of the lines
+    as 25 % to 5 %.
 
-    >>> round(held_by(100, 5), 3), round(held_by(10, 1), 3)
-    (0.25, 0.413)
+    >>> held_by(100, 5), held_by(130, 6), round(held_by(10, 1), 3)
+    (0.25, 0.25, 0.413)
     """
+    if lines >= FEWEST_LINES:
+        return HELD
     ratio = HELD / (1 - HELD) * (1 - WORST) / WORST
     odds = ratio * worst / (lines - worst)
     return odds / (1 + odds)

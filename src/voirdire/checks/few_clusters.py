@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from voirdire import measured
 from voirdire.checks.base import Check, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
 from voirdire.sides import standard
-from voirdire.wording import plural, say
+from voirdire.wording import percent, plural, say
 
 Array = np.ndarray[Any, Any]
+
+FEWEST_CLUSTERS = 3  # below this :mod:`voirdire.inference` gives no interval
 
 
 def run(evidence: Evidence) -> Iterable[Finding]:
@@ -32,23 +35,22 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         what = plural(clusters, "response") + " (each its own cluster)"
     few_from = evidence.whole.options.few_clusters
     if clusters < few_from:
-        few = " No interval is given below 3." if clusters < 3 else ""
         yield Finding(
             code="few_clusters",
             state=State.FOUND,
             strength=Strength.CERTAIN,
             sentence=say(
                 "There {are} {what}, which is few: intervals rest on them and not on the {labels}. "
-                "Measured coverage of 95 % intervals with 10 to 20 clusters: percentile bootstrap "
-                "about 90 to 91 % for a rate of 0.5 and 83 to 88 % for 0.05; Korn–Graubard 92 to "
-                "94 % and logit jackknife-t 91 to 93 % for 0.05.{few}",
+                "{measured}",
                 are="is" if clusters == 1 else "are",
                 what=what,
                 labels="labels" if bank is None else "verdicts",
-                few=few,
+                measured=_measured(clusters, checklist=bank is not None),
             ),
             weight=float(few_from - clusters),
-            next_step=("Read the intervals as too short, and add clusters rather than responses.",),
+            next_step=(
+                "Add clusters rather than responses; read intervals of rare events as too short.",
+            ),
         )
     else:
         yield Finding(
@@ -56,6 +58,38 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             state=State.CLEAR,
             sentence=say("Intervals rest on {what}.", what=what),
         )
+
+
+# What was measured, by its case in the table that ships, and what it is called in the sentence.
+LABEL_CASES = {
+    "rate 0.5": "for a rate of 0.5",
+    "rate 0.05": "for 0.05",
+    "kappa at 0.5": "for kappa",
+}
+BANK_CASES = {"rate 0.5": "for a rate of 0.5", "rate 0.05": "for 0.05", "kr20": "for KR-20"}
+
+
+def _measured(clusters: int, *, checklist: bool) -> str:
+    """The measured coverage at this number of clusters, of the default and of the bootstrap."""
+    if clusters < FEWEST_CLUSTERS:
+        return f"No interval is given below {FEWEST_CLUSTERS}."
+    cases = BANK_CASES if checklist else LABEL_CASES
+    at = max(clusters, measured.fewest_clusters())
+    of = {
+        method: [_share(measured.coverage(case, method, at)) for case in cases]
+        for method in ("auto", "percentile")
+    }
+    said = [f"{share} {words}" for share, words in zip(of["auto"], cases.values(), strict=True)]
+    numbers = [share.removesuffix(" %") for share in of["percentile"]]
+    fewest = ", the fewest measured" if at > clusters else ""
+    return (
+        f"Measured coverage of 95 % intervals with {at} clusters{fewest}: {', '.join(said)}; bootstrap "
+        f"percentiles {', '.join(numbers[:-1])} and {numbers[-1]} %."
+    )
+
+
+def _share(coverage: float) -> str:
+    return percent(coverage, 0) if coverage < 0.995 else "over 99 %"
 
 
 def _none_scored(scene: Scene) -> Finding:

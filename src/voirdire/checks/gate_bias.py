@@ -25,6 +25,8 @@ class _Difference:
     """The pass rate less gold's of one judge at one cut.
 
     ``p`` is that of no difference; ``apart``: by Holm it holds beside all that were looked at.
+    ``follows``: it does not, but its own interval leaves out 0, and another cut of the same judge
+    holds in the same direction.
     """
 
     judge: str
@@ -32,6 +34,11 @@ class _Difference:
     estimate: Estimate
     p: float
     apart: bool = False
+    follows: bool = False
+
+    @property
+    def found(self) -> bool:
+        return self.apart or self.follows
 
     @property
     def number(self) -> float:
@@ -43,10 +50,12 @@ def run(evidence: Evidence) -> Iterable[Finding]:
 
     An audit looks at every judge and cut at once, so Holm (1979, Scandinavian Journal of Statistics
     6, p. 67) goes over all of them: the smallest p against α/m, the next against α/(m − 1), and so
-    on, which is an interval at that level that leaves out 0. What does not hold is clear, also where
-    its own interval leaves out 0: among so many comparisons that is within chance. What holds is
-    certain with ``few_clusters`` clusters or more (30 unless set), else likely. Below three clusters
-    nothing can be told.
+    on, which is an interval at that level that leaves out 0. What holds is certain with
+    ``few_clusters`` clusters or more (30 unless set), else likely. Once a cut of a judge holds, its
+    other cuts whose own interval leaves out 0 in that direction are found too, as indicative: they
+    never make the first finding, so where no gate is off a finding of any kind stays as rare as Holm
+    makes it. What is left is clear, also where its own interval leaves out 0: among so many
+    comparisons that is within chance. Below three clusters nothing can be told.
     """
     scene = evidence.whole
     cuts = sorted(set(scene.options.cut))
@@ -89,12 +98,13 @@ def _of_judge(
 ) -> Iterable[Finding]:
     told: set[bool] = set()  # what to do is said once a direction, at the largest difference
     for one in sorted(differences, key=lambda d: -abs(d.number)):
-        if one.apart:
+        if one.found:
             lenient = one.number > 0
-            yield _found(evidence, one, act=lenient not in told)
+            held = [d.cut for d in differences if d.apart and (d.number > 0) == lenient]
+            yield _found(evidence, one, sorted(held), looked_at, act=lenient not in told)
             told.add(lenient)
     for code, sign, word in (("gate_lenient", 1, "more"), ("gate_harsh", -1, "fewer")):
-        clear = [d for d in differences if not (d.apart and sign * d.number > 0)]
+        clear = [d for d in differences if not (d.found and sign * d.number > 0)]
         if clear:
             yield _clear(evidence.whole, code, word, judge, clear, looked_at)
 
@@ -134,7 +144,25 @@ def _judged(known: Sequence[_Difference], alpha: float) -> list[_Difference]:
         if not known[i].p < alpha / (len(order) - place):
             break
         apart.add(i)
-    return [replace(d, apart=i in apart) for i, d in enumerate(known)]
+    held = {(known[i].judge, known[i].number > 0) for i in apart}
+    return [
+        replace(
+            d,
+            apart=i in apart,
+            follows=i not in apart
+            and (d.judge, d.number > 0) in held
+            and _leaves_out_zero(d, alpha),
+        )
+        for i, d in enumerate(known)
+    ]
+
+
+def _leaves_out_zero(one: _Difference, alpha: float) -> bool:
+    """Whether its own interval, alone, leaves out 0; by p where no interval has a width."""
+    interval = one.estimate.interval
+    if interval is None:
+        return one.p < alpha
+    return interval.low > 0 or interval.high < 0
 
 
 def _p(scene: Scene, estimate: Estimate) -> float | None:
@@ -168,7 +196,10 @@ def _freedom(scene: Scene, clusters: int) -> int:
     return max(clusters - strata, 1)
 
 
-def _found(evidence: Evidence, one: _Difference, *, act: bool) -> Finding:
+def _found(
+    evidence: Evidence, one: _Difference, held: Sequence[int], looked_at: int, *, act: bool
+) -> Finding:
+    """A finding; ``held`` are the cuts of the judge that hold in its direction by Holm."""
     scene, estimates, cut, judge = evidence.whole, evidence.estimates, str(one.cut), one.judge
     lenient = one.number > 0
     other = "" if len(scene.panel) == 1 else judge
@@ -181,12 +212,16 @@ def _found(evidence: Evidence, one: _Difference, *, act: bool) -> Finding:
     return Finding(
         code="gate_lenient" if lenient else "gate_harsh",
         state=State.FOUND,
-        strength=Strength.LIKELY if few else Strength.CERTAIN,
+        strength=Strength.INDICATIVE
+        if one.follows
+        else Strength.LIKELY
+        if few
+        else Strength.CERTAIN,
         grader=judge,
         cut=cut,
         sentence=say(
             "At a cut of {cut} the gate of {judge} passes {mine} of the responses, and {golds} "
-            "passes {gold}: {points} {word}{interval}.",
+            "passes {gold}: {points} {word}{interval}.{rests}",
             cut=one.cut,
             judge=Name(judge),
             mine=percent(mine.number if mine is not None else None),
@@ -195,6 +230,10 @@ def _found(evidence: Evidence, one: _Difference, *, act: bool) -> Finding:
             points=points(abs(one.number)),
             word="more" if lenient else "fewer",
             interval=_interval(one.estimate, turned=not lenient),
+            rests=f" It rests on its own interval, and goes the way of what holds beside all {looked_at} "
+            f"comparisons (Holm), at {_and(held)}."
+            if one.follows
+            else "",
         ),
         evidence=tuple(e for e in (one.estimate, mine, golds) if e is not None),
         weight=abs(one.number),
@@ -218,23 +257,32 @@ def _clear(
     differences: Sequence[_Difference],
     looked_at: int,
 ) -> Finding:
-    shown = "; ".join(f"{_signed(d.number)}{_interval(d.estimate)} at {d.cut}" for d in differences)
-    one = len(differences) == 1
     sign = 1 if code == "gate_lenient" else -1
+    towards = [d for d in differences if sign * d.number > 0]
+    others = [d for d in differences if not sign * d.number > 0]
+    shown = "; ".join(f"{_signed(d.number)}{_interval(d.estimate)} at {d.cut}" for d in towards)
+    one = len(differences) == 1
+    opposite = "fewer" if sign > 0 else "more"
     return Finding(
         code=code,
         state=State.CLEAR,
         grader=judge,
         cut=str(differences[0].cut) if one else "",
         sentence=say(
-            "Not seen that the gate of {judge} passes {word} than {gold}. Pass rate less {gold}, by "
-            "cut: {shown}.{chance}{reach}",
+            "Not seen that the gate of {judge} passes {word} than {gold}.{by_cut}{others}{chance}{reach}",
             judge=Name(judge),
             word=word,
             gold=standards(scene),
-            shown=shown,
-            chance=_chance([d for d in differences if sign * d.number > 0], looked_at),
-            reach=_reach(scene, differences, looked_at),
+            by_cut=say(
+                " Pass rate less {gold}, by cut: {shown}.", gold=standards(scene), shown=shown
+            )
+            if towards
+            else "",
+            others=f" At {_and(sorted(d.cut for d in others))} it passes as many or {opposite}."
+            if others
+            else "",
+            chance=_chance(towards, looked_at),
+            reach=_reach(scene, [d for d in differences if not d.found], looked_at),
         ),
         evidence=tuple(d.estimate for d in differences),
     )
@@ -243,15 +291,14 @@ def _clear(
 def _chance(differences: Sequence[_Difference], looked_at: int) -> str:
     """That an interval which leaves out 0 is one of many."""
     alone = [
-        str(d.cut)
+        d.cut
         for d in differences
-        if (i := d.estimate.interval) is not None and (i.low > 0 or i.high < 0) and not d.apart
+        if (i := d.estimate.interval) is not None and (i.low > 0 or i.high < 0)
     ]
     if not alone:
         return ""
-    which = ", ".join(alone[:-1]) + (" and " if alone[1:] else "") + alone[-1]
     return (
-        f" The interval at {which} leaves out 0, but one of {looked_at} comparisons (judges and cuts) "
+        f" The interval at {_and(sorted(alone))} leaves out 0, but one of {looked_at} comparisons (judges and cuts) "
         "may do so by chance (Holm)."
     )
 
@@ -273,6 +320,11 @@ def _reach(scene: Scene, differences: Sequence[_Difference], looked_at: int) -> 
         return ""
     among = f" among {looked_at} comparisons" if looked_at > 1 else ""
     return f" A difference of less than {points(min(widest, 1.0))} may go unseen{among}."
+
+
+def _and(cuts: Sequence[int]) -> str:
+    said = [str(cut) for cut in cuts]
+    return ", ".join(said[:-1]) + (" and " if said[1:] else "") + said[-1]
 
 
 def _signed(x: float | None) -> str:

@@ -16,7 +16,8 @@ FEWEST = 10  # responses with two readable votes, below which equal votes are no
 
 def run(evidence: Evidence) -> Iterable[Finding]:
     scene = evidence.whole
-    if scene.options.phrasing:
+    held = scene.grid if scene.grid is not None else scene.bank
+    if scene.options.phrasing or (held is not None and held.phrasings is not None):
         return  # votes of one response may come from several prompts
     asked = [
         e
@@ -90,7 +91,7 @@ CHECK = Check(
     run=run,
     would_miss=(
         "Votes that hardly vary: one other label in a thousand is enough for a clear answer. Repeats "
-        "that a cache answered look like a grader without noise. People, and files with --phrasing."
+        "that a cache answered look like a grader without noise. People, and files with several phrasings."
     ),
     rank=70,
     kinds=("labels", "counts", "checklist"),

@@ -103,7 +103,7 @@ def audit(
         labels = auditing.read(*inputs, options=options, progress=progress)
     note(labels.notices)
     with working("Auditing", quiet=quiet):
-        result = auditing.run(labels, options)
+        result = auditing.run(labels)  # under its options, with those that the table itself carries
     write_all(outputs, result.write, quiet=quiet)
     if not quiet:
         show(result.document, brief=True)

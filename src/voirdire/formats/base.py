@@ -18,8 +18,10 @@ from voirdire.document import (
     Table,
     cell,
     display,
+    display_edge,
     display_interval,
 )
+from voirdire.estimand import Describes
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State
 from voirdire.wording import Name, Part, Text, counted
@@ -108,15 +110,23 @@ def evidence_text(estimate: Estimate) -> Text:
     """One piece of evidence as one sentence part: what, of whom, how much, from how many."""
     parts = list[Part]([estimate.estimand.title])
     for i, (word, value) in enumerate(evidence_keys(estimate)):
-        parts += [", " if i else " of ", f"{word} " if word else "", Name(value)]
+        # A coefficient of the bank is no one's: it stands on somebody's verdicts.
+        of_bank = estimate.estimand.describes is Describes.BANK
+        first = " on the verdicts of " if of_bank and value == estimate.key.grader else " of "
+        parts += [", " if i else first, f"{word} " if word else "", Name(value)]
     shown = cell(estimate)
     interval = display_interval(shown)
-    parts.append(f": {display(shown)}" + (f" {interval}" if interval else ""))
+    edge = display_edge(estimate)
+    parts.append(
+        f": {display(shown)}" + (f" {interval}" if interval else "") + (f", {edge}" if edge else "")
+    )
     rests = []
     if estimate.n is not None:
         rests.append(f"n = {counted(estimate.n)}")
     if estimate.clusters is not None:
-        rests.append(f"{counted(estimate.clusters)} {'cluster' if estimate.clusters == 1 else 'clusters'}")
+        rests.append(
+            f"{counted(estimate.clusters)} {'cluster' if estimate.clusters == 1 else 'clusters'}"
+        )
     if rests:
         parts.append(f" ({', '.join(rests)})")
     if shown.reason:

@@ -8,10 +8,11 @@ Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3 (layout), 4.4.5 (methods), 4.5.
 
 from __future__ import annotations
 
+import io
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -24,7 +25,7 @@ _BLOCK = 1 << 20
 STORED, DEFLATE, ZSTANDARD = 0, 8, 93
 
 MOST_ENTRIES = 1_000_000
-LARGEST_ENTRY = 1 << 30  # bytes once decompressed
+LARGEST_ENTRY = 256 << 20  # bytes once decompressed; a larger one is never a sample of a run
 # A text of any length may compress well; only what is large as well is a bomb.
 LARGE_ENTRY, ENTRY_RATIO = 64 << 20, 200
 LARGE_TOTAL, TOTAL_RATIO = 4 << 30, 200
@@ -155,6 +156,13 @@ class Archive:
 
     def content(self, entry: Entry) -> bytes:
         """The bytes of an entry; raises :class:`Unreadable`, and :class:`Bomb` where all must stop."""
+        return b"".join(self.pieces(entry))
+
+    def pieces(self, entry: Entry) -> Iterator[bytes]:
+        """The bytes of an entry, piece by piece; its checksum is known only after the last one.
+
+        Raises :class:`Unreadable`, and :class:`Bomb` where all must stop.
+        """
         if entry.flags & 1:
             raise Unreadable("it is encrypted")
         self.file.seek(entry.start)
@@ -163,16 +171,21 @@ class Archive:
             raise Unreadable("it is not where the archive says")
         named, more = struct.unpack_from("<HH", fixed, 26)
         self.file.seek(named + more, 1)
-        packed = self._packed(entry.packed)
-        try:
-            content = b"".join(self._unpacked(entry, packed))
-        except Unreadable:
-            raise
-        except Exception as error:  # zlib.error, ZstdError: each has a class of its own
-            raise Unreadable(f"its compressed bytes are damaged ({error})") from error
-        if entry.crc is not None and zlib.crc32(content) != entry.crc:
+        checked = 0
+        pieces = self._unpacked(entry, self._packed(entry.packed))
+        while True:
+            try:
+                piece = next(pieces, None)
+            except Unreadable:
+                raise
+            except Exception as error:  # zlib.error, ZstdError: each has a class of its own
+                raise Unreadable(f"its compressed bytes are damaged ({error})") from error
+            if piece is None:
+                break
+            checked = zlib.crc32(piece, checked)
+            yield piece
+        if entry.crc is not None and checked != entry.crc:
             raise Unreadable("its checksum is wrong, so it is damaged")
-        return content
 
     def _packed(self, left: int) -> Iterator[bytes]:
         while left > 0:
@@ -199,7 +212,7 @@ class Archive:
 
 def _refuse_huge(entry: Entry, size: int) -> None:
     if size > LARGEST_ENTRY:
-        raise Unreadable(f"it is larger than {LARGEST_ENTRY >> 30} GB once decompressed")
+        raise Unreadable(f"it is larger than {LARGEST_ENTRY >> 20:,} MB once decompressed")
     if size > LARGE_ENTRY and size > ENTRY_RATIO * max(entry.packed, 1):
         raise Unreadable(
             f"it is more than {ENTRY_RATIO:,} times as large once decompressed, as a zip bomb is"
@@ -277,6 +290,28 @@ def _zstandard() -> Callable[[], Any]:
 
 def _unknown(entry: Entry, packed: Iterator[bytes]) -> Iterator[bytes]:
     raise Unreadable(f"it is compressed by method {entry.method}, which voirdire does not know")
+
+
+class Stream(io.RawIOBase):
+    """Pieces of bytes as a file that is read from begin to end."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self.pieces = iter(pieces)
+        self.rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.rest:
+            piece = next(self.pieces, None)
+            if piece is None:
+                return 0
+            self.rest = piece
+        n = min(len(buffer), len(self.rest))
+        buffer[:n] = self.rest[:n]
+        self.rest = self.rest[n:]
+        return n
 
 
 _METHODS: dict[int, Callable[[Entry, Iterator[bytes]], Iterator[bytes]]] = {

@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from voirdire.options import Options
 from voirdire.readers._text import all_text, encoding_of, head_text, open_bytes
 from voirdire.rows import CANONICAL, QUESTION, Lines, Place, Rows
 from voirdire.source import Source
-from voirdire.wording import Text, listed, plural, printable, say
+from voirdire.wording import Text, listed, plain, plural, printable, say
 
 DEEPEST = 4  # levels of a document that is cut off, of which the keys are looked at
 LONGEST_NUMBER = 400  # digits; a longer whole number is read as a float
@@ -29,6 +29,7 @@ NAMED_PROBLEMS = 5
 MOST_STEPS = 11  # values of a fraction that may be a scale, as 0 to 1 in tenths
 _HALF = re.compile("[\ud800-\udfff]")
 _NO_TEXT = re.compile("[\udc80-\udcff]")  # bytes that surrogateescape stands in for
+_NO_CHARACTER = "[\\x00\ufffd]"
 _BROKEN = (ValueError, RecursionError, MemoryError)
 
 
@@ -40,18 +41,61 @@ def _whole(digits: str) -> int | float:
 
 
 class _Once(dict[str, Any]):
-    """An object of JSON; of a key that is given twice the last value counts, and ``twice`` says so."""
+    """An object of JSON in which a key stands twice, with two values: nobody knows which counts."""
 
-    twice = False
+    clash = ""
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+class Decoder:
+    """Decodes JSON and marks objects in which a key stands twice; the last value is the one read.
+
+    ``clash`` is the last key that stood twice with two values, ``again`` counts those that stood
+    twice with the same value, both since the last :meth:`decode` began.
+    """
+
+    def __init__(self) -> None:
+        self.clash = ""
+        self.again = 0
+        self.json = json.JSONDecoder(parse_int=_whole, object_pairs_hook=self._object)
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) == len(pairs):
+            return made
         marked = _Once(made)
-        marked.twice = True
+        seen: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in seen:
+                # As texts, so that nan equals itself and 1 is not true.
+                if repr(seen[key]) == repr(value):
+                    self.again += 1
+                else:
+                    self.clash = marked.clash = key or '""'
+            seen[key] = value
         return marked
-    return made
+
+    def taken(self) -> tuple[str, int]:
+        """``clash`` and ``again``, which begin anew."""
+        found = self.clash, self.again
+        self.clash, self.again = "", 0
+        return found
+
+    def decode(self, text: str) -> Any:
+        """One JSON value; raises ``ValueError``."""
+        self.clash, self.again = "", 0
+        try:
+            return self.json.decode(text)
+        except RecursionError:
+            raise ValueError("it is nested too deeply") from None
+
+
+def stands_twice(key: str) -> str:
+    """Why a record is left out in which a key has two values."""
+    return f"the key {_cut(key)} stands there twice, with two values"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def decoded(text: str) -> Any:
@@ -60,16 +104,21 @@ def decoded(text: str) -> Any:
     Nesting beyond Python's depth is a ``ValueError`` too.
     """
     try:
-        return json.loads(text, parse_int=_whole, object_pairs_hook=_object)
+        return json.loads(text, parse_int=_whole)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
 def document(source: Source, options: Options) -> Any:
-    """A whole file as one JSON value; raises :class:`InputError` where it is none."""
+    """A whole file as one JSON value; raises :class:`InputError` where it is none.
+
+    Of a list, an element in which a key has two values is left out; :class:`Gathered` names it.
+    """
     text = all_text(source, encoding_of(source, options.encoding)).removeprefix("\ufeff")
+    source.oddities.clear()
+    decoder = Decoder()
     try:
-        return decoded(text)
+        value = decoder.decode(text)
     except json.JSONDecodeError as error:
         cut = error.msg.startswith("Unterminated string") or not text[error.pos :].strip()
         torn = "; it ends too early, as after a crash or a cut" if cut else ""
@@ -77,7 +126,92 @@ def document(source: Source, options: Options) -> Any:
             f"{printable(source.name)}, line {error.lineno:,}: no JSON ({error.msg}){torn}."
         ) from error
     except _BROKEN as error:
-        raise InputError(f"{printable(source.name)}: no JSON that can be read ({error}).") from error
+        raise InputError(
+            f"{printable(source.name)}: no JSON that can be read ({error})."
+        ) from error
+    if decoder.clash:
+        where: list[str] = []
+        if _without_clashes(value, "", where):
+            raise InputError(
+                f"{printable(source.name)}: {printable(stands_twice(decoder.clash))}, and nobody knows "
+                "which one counts. Take one of them out."
+            )
+        for place in where:
+            note(source, TWO_VALUES, place)
+    for _ in range(decoder.again):
+        note(source, TWICE, "")
+    _note_long_keys(source, text, "")
+    return value
+
+
+def _without_clashes(value: Any, path: str, left: list[str]) -> bool:
+    """Take elements out of lists in which a key has two values; whether one is left outside of lists."""
+    if isinstance(value, list):
+        kept = []
+        for i, one in enumerate(value, start=1):
+            at = f"{path}[{i}]"
+            if _without_clashes(one, at, left):
+                left.append(at)
+            else:
+                kept.append(one)
+        value[:] = kept
+        return False
+    if not isinstance(value, dict):
+        return False
+    found = isinstance(value, _Once) and bool(value.clash)
+    for key, one in value.items():
+        found = _without_clashes(one, f"{path}.{_cut(key)}" if path else _cut(key), left) or found
+    return found
+
+
+# --- what no honest tool writes -----------------------------------------------------------------
+
+TWICE, TWO_VALUES, LONG_KEY, NO_CHARACTER = "twice", "two values", "long key", "no character"
+LONGEST_KEY = 10_000  # characters
+_LONG_KEY = re.compile(rf'"[^"]{{{LONGEST_KEY},}}(?<!\\)"\s*:')
+_SAID = {
+    TWICE: "{name}: {n} twice in one object, with the same value{first}.",
+    TWO_VALUES: "{name}: {n} left out, as a key stands there twice, with two values{first}.",
+    LONG_KEY: (
+        f"{{name}}: {{n}} of more than {LONGEST_KEY:,} characters{{first}}; no tool that is read here "
+        "has such names."
+    ),
+    NO_CHARACTER: (
+        "{name}: {n} characters that are no text (NUL, or half of a pair), which stand as \ufffd{first}."
+    ),
+}
+_COUNTED = {
+    TWICE: ("key stands", "keys stand"),
+    TWO_VALUES: ("record is", "records are"),
+    LONG_KEY: ("key is", "keys are"),
+    NO_CHARACTER: ("id, label or tag has", "ids, labels or tags have"),
+}
+
+
+def note(source: Source, kind: str, place: str, n: int = 1) -> None:
+    """Count something odd in an input; the first place is kept."""
+    before, first = source.oddities.get(kind, (0, place))
+    source.oddities[kind] = (before + n, first)
+
+
+def _note_long_keys(source: Source, text: str, place: str) -> None:
+    if len(text) > LONGEST_KEY:
+        n = sum(1 for _ in _LONG_KEY.finditer(text))
+        if n:
+            note(source, LONG_KEY, place, n)
+
+
+def oddities(source: Source) -> tuple[Text, ...]:
+    """One notice for each kind of oddity that was counted in an input."""
+    return tuple(
+        say(
+            _SAID[kind],
+            name=printable(source.name),
+            n=plural(n, *_COUNTED[kind]),
+            first=f" (the first: {printable(first)})" if first else "",
+        )
+        for kind, (n, first) in sorted(source.oddities.items())
+    )
 
 
 @dataclass
@@ -118,6 +252,8 @@ def lines(source: Source, options: Options, trouble: Trouble) -> Iterator[tuple[
     named as such.
     """
     held: tuple[int, str] | None = None
+    source.oddities.clear()
+    decoder = Decoder()
     encoding = encoding_of(source, options.encoding)
     # One byte that is no text costs its line and not the log. The wide encodings cannot mark it.
     errors = "replace" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
@@ -136,10 +272,16 @@ def lines(source: Source, options: Options, trouble: Trouble) -> Iterator[tuple[
                 held = (number, f"bytes that are no {encoding}; name another with --encoding")
                 continue
             try:
-                value = decoded(line)
+                value = decoder.decode(line)
             except _BROKEN as error:
                 held = (number, f"no JSON ({error})")
                 continue
+            _note_long_keys(source, line, f"line {number:,}")
+            if decoder.clash:
+                trouble.add(f"line {number:,}", stands_twice(decoder.clash))
+                continue
+            if decoder.again:
+                note(source, TWICE, f"line {number:,}", decoder.again)
             yield number, value
     if held is not None:
         trouble.add(f"line {held[0]:,}", f"{held[1]}; it is the last line, so it may be torn")
@@ -276,6 +418,20 @@ class _Places:
         return Place(line=self.at[row], unit=self.unit)
 
 
+MOST_GRADERS = 1_000  # of logs: a file of half a megabyte may name hundreds of thousands
+
+
+def refuse_crowd(name: str, graders: Collection[str]) -> None:
+    """Raise :class:`InputError` where there are more graders than can be compared in pairs."""
+    if len(graders) <= MOST_GRADERS:
+        return
+    first = ", ".join(printable(g)[:60] for g in sorted(graders)[:3])
+    raise InputError(
+        f"{printable(name)}: there are {len(graders):,} graders ({first}, …), more than "
+        f"{MOST_GRADERS:,}. Name those that are to be audited: --graders A,B."
+    )
+
+
 class Gathered:
     """Rows of one log, gathered as columns; each row keeps the position of its record.
 
@@ -333,6 +489,7 @@ class Gathered:
             "phrasing": phrasing,
         }
         for name, value in tags.items():
+            name = _HALF.sub("\ufffd", name).replace("\0", "\ufffd")
             row[f"{name} (log)" if name in CANONICAL else name] = value
         for name in row:
             if name not in self.columns and row[name] is not None:
@@ -390,12 +547,13 @@ class Gathered:
         ``layout`` names the format, ``scope`` what the log says of all its responses. Raises :class:`InputError` where there is no row.
         """
         if not self.at:
+            odd = "".join(f" {plain(n)}" for n in (*notices, *oddities(self.source)))
             raise InputError(
-                f"{printable(self.source.name)}: it is read as {layout}, and there is no label in it."
+                f"{printable(self.source.name)}: it is read as {layout}, and there is no label in it.{odd}"
             )
-        frame = pl.DataFrame(
-            {name: pl.Series(cells, dtype=pl.String) for name, cells in self.columns.items()}
-        ).with_columns(pl.Series("\0at", self.at, dtype=pl.UInt32))
+        frame = self._as_text()
+        notices = (*notices, *oddities(self.source))
+        frame = frame.with_columns(pl.Series("\0at", self.at, dtype=pl.UInt32))
         parts = [frame]
         if "line" in frame.columns:
             parts = [
@@ -415,6 +573,7 @@ class Gathered:
                 if c not in CANONICAL and c != "\0at" and part[c].null_count() == part.height
             )
             graders = tuple(part["grader"].drop_nulls().unique(maintain_order=True).to_list())
+            present = set(graders)
             made.append(
                 Rows(
                     frame=part.drop("\0at"),
@@ -424,8 +583,8 @@ class Gathered:
                     layout=layout,
                     kind="checklist" if checklist else "labels",
                     place=self._places(at),
-                    order=tuple(g for g in order if g in graders),
-                    facts={g: f for g, f in (facts or {}).items() if g in graders},
+                    order=tuple(g for g in order if g in present),
+                    facts={g: f for g, f in (facts or {}).items() if g in present},
                     notices=tuple(notices) if not made else (),
                     seen=graders,
                     lines=self._lines(part) if checklist else None,
@@ -434,6 +593,21 @@ class Gathered:
                 )
             )
         return made
+
+    def _as_text(self) -> pl.DataFrame:
+        """The columns; what is no character is counted, and stands as the sign for such."""
+        frame = pl.DataFrame(
+            {name: pl.Series(cells, dtype=pl.String) for name, cells in self.columns.items()}
+        )
+        self.source.oddities.pop(NO_CHARACTER, None)
+        for name in frame.columns:
+            odd = frame[name].str.contains(_NO_CHARACTER).fill_null(False)
+            if not odd.any():
+                continue
+            first = self.at[int(odd.arg_true()[0])]
+            note(self.source, NO_CHARACTER, f"{self.unit} {first:,}", int(odd.sum()))
+            frame = frame.with_columns(pl.col(name).str.replace_all("\0", "\ufffd", literal=True))
+        return frame
 
     def _places(self, at: Sequence[int]) -> Callable[[int], Place]:
         return _Places(at=tuple(at), unit=self.unit)

@@ -22,20 +22,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from voirdire.errors import InputError
 from voirdire.options import Options
 from voirdire.readers._logs import (
     Gathered,
     Trouble,
     as_text,
-    document,
     first_object,
     lines,
 )
+from voirdire.readers._records import records
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
 from voirdire.source import Source
-from voirdire.wording import Text, plural, printable, say
+from voirdire.wording import Text, plural, say
 
 FIRST, SECOND, TIE = "output_1", "output_2", "tie"
 HALF = 1.5
@@ -136,10 +135,8 @@ def _records(
     if not is_list:
         yield from lines(source, options, trouble)
         return
-    content = document(source, options)
-    if not isinstance(content, list):
-        raise InputError(f"{printable(source.name)}: this is no list of AlpacaEval annotations.")
-    yield from enumerate(content, start=1)
+    found = records(source, options, trouble, lists=((),))
+    yield from ((number, record) for _, number, record in found if number)
 
 
 def _problem(record: Any) -> str:

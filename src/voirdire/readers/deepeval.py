@@ -11,7 +11,8 @@ with ``--label score``. An ``error`` without a score is the outcome ``error``, a
 
 A response is a test case by its name. Names that DeepEval counts out (``test_case_0``) and names of
 several different answers tell none apart between files, so such a case is named by a digest of its input
-and output, or of its turns. One case more than once, with one answer, is a vote.
+and output, or of its turns. A digest of what was answered under the names goes before the ids of
+files that differ in it, as of another run; another judge's file of one run joins. One case more than once, with one answer, is a vote.
 
 What the format hides: how the judge's reply was read, and so whether an error was a broken reply or a
 failed call; metrics of the spans inside a trace, which are not read; the model under test, unless the
@@ -24,7 +25,7 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,11 +35,11 @@ from voirdire.readers._logs import (
     Gathered,
     Trouble,
     as_text,
-    document,
     first_object,
     mapping,
     sequence,
 )
+from voirdire.readers._records import records
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
 from voirdire.source import Source
@@ -51,7 +52,7 @@ _CAMEL = ("testCases", "conversationalTestCases")
 _SNAKE = "test_results"
 _METRICS = ("metricsData", "metrics_data")
 _COUNTED = re.compile(r"(?:conversational_)?test_case_\d+")
-_HEX = 12
+_HEX, _SHORT = 12, 8
 
 
 def sniff(source: Source) -> Claim | None:
@@ -98,16 +99,6 @@ def _digest(case: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_HEX]
 
 
-def _given(top: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
-    """The test cases of a document, each with whether it is a conversation."""
-    for case in sequence(top.get("testCases")):
-        yield case, ""
-    for case in sequence(top.get("conversationalTestCases")):
-        yield case, "conversation"
-    for case in sequence(top.get(_SNAKE)):
-        yield case, "conversation" if mapping(case).get("conversational") is True else ""
-
-
 class _Reading:
     """One test run on its way to rows."""
 
@@ -135,6 +126,14 @@ class _Reading:
         if not name.strip() or _COUNTED.fullmatch(name):
             name = ""
         self.cases.append(_Case(at, name, digest, metrics, kind))
+
+    def outputs(self) -> str:
+        """A digest of what was answered under the names of cases: another run has other answers under
+        them, another judge's file the same ones. Empty where no case has a name.
+        """
+        named = sorted({(case.name, case.digest) for case in self.cases if case.name})
+        text = json.dumps(named)
+        return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_SHORT] if named else ""
 
     def respond(self) -> None:
         """The id and, where a case is there more than once, the vote of each case."""
@@ -247,7 +246,7 @@ class _Reading:
             notices=notices,
             order=tuple(self.facts),
             facts={g: f for g, f in self.facts.items() if f},
-            scope=scope,
+            scope={**scope, "outputs": self.outputs()},
         )
 
 
@@ -274,25 +273,34 @@ def _traced(trace: Any) -> bool:
     )
 
 
-def _target(top: Mapping[str, Any]) -> str:
-    given = mapping(top.get("hyperparameters")).get("model")
-    return as_text(given) or "" if isinstance(given, str) else ""
-
-
 def read(source: Source, options: Options) -> list[Rows]:
     """The results of all metrics, one row each.
 
     Raises :class:`InputError` where the file is no JSON or holds no result of a metric.
     """
-    top = mapping(document(source, options))
-    if not any(isinstance(top.get(key), list) for key in (*_CAMEL, _SNAKE)):
+    reading = _Reading(source, options)
+    lists = tuple((key,) for key in (*_CAMEL, _SNAKE))
+    target = ""
+    at = 0
+    known = False
+    for path, number, value in records(
+        source, options, reading.cases_bad, lists=lists, wanted=(("hyperparameters", "model"),)
+    ):
+        if number:
+            at += 1
+            spoken = path == ("conversationalTestCases",) or (
+                path == (_SNAKE,) and mapping(value).get("conversational") is True
+            )
+            reading.case(at, value, "conversation" if spoken else "")
+        elif path in lists:
+            known = True
+        else:
+            target = as_text(value) or "" if isinstance(value, str) else ""
+    if not known:
         raise InputError(
             f"{printable(source.name)}: there is no list testCases or test_results in it."
         )
-    reading = _Reading(source, options)
-    for at, (case, kind) in enumerate(_given(top), start=1):
-        reading.case(at, case, kind)
-    return reading.rows({"target": _target(top)})
+    return reading.rows({"target": target})
 
 
 READER = Reader(

@@ -5,7 +5,8 @@ version). The grader is the judge's model; the name of its prompt stands as the 
 ``prompt``, as one judge uses one prompt for each kind of question and turn.
 
 * Single answers: a response is ``QUESTION/MODEL/TURN``, the label its score as it is spelled. A score
-  of −1 means that no rating was found in the reply: ``unparsed``.
+  of −1 means that no rating was found in the reply: ``unparsed``. Its prompts ask for 1 to 10; other
+  numbers are kept and named.
 * Pairs: a response is ``QUESTION/MODEL_1/MODEL_2/TURN``, with one vote for each order in which the pair
   was shown. The tag ``order`` is ``AB`` where model_1 stood first and ``BA`` where model_2 did; the
   label says which model won (``model_1``, ``model_2`` or ``tie``), as the file has it. The winner
@@ -32,9 +33,10 @@ from voirdire.readers._logs import Gathered, Trouble, as_text, head_objects, lin
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
 from voirdire.source import Source
-from voirdire.wording import Name, Text, plural, say
+from voirdire.wording import Name, Text, listed, plural, say
 
 FAILED_CALL = "$ERROR$"  # what FastChat keeps as the reply where every attempt failed
+LOWEST, HIGHEST = 1, 10  # of the scores that FastChat's prompts ask for
 NO_RATING, NO_WINNER = "-1", "error"
 ORDERS = ("AB", "BA")
 
@@ -214,8 +216,30 @@ def _add_all(log: Gathered, calls: list[_Call]) -> dict[str, dict[str, str]]:
     }
 
 
+def _is_outside(label: Any) -> bool:
+    try:
+        return label is not None and not LOWEST <= float(label) <= HIGHEST
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
 def _notices(calls: list[_Call], again: int, scored: int) -> list[Text]:
     notices: list[Text] = []
+    outside = [c for c in calls if not c.order and _is_outside(c.label)]
+    if outside:
+        notices.append(
+            say(
+                "{n} outside {low} to {high}, which FastChat’s prompts ask for ({scores}); {they} kept. "
+                "Count {them} as unread with --failed {first}.",
+                n=plural(len(outside), "score lies", "scores lie"),
+                low=f"{LOWEST}",
+                high=f"{HIGHEST}",
+                scores=listed(sorted({str(as_text(c.label)) for c in outside}), most=6),
+                they="it is" if len(outside) == 1 else "they are",
+                them="it" if len(outside) == 1 else "them",
+                first=Name(f"{as_text(outside[0].label)}=unparsed"),
+            )
+        )
     if again:
         notices.append(
             say(

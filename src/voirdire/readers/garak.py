@@ -91,6 +91,7 @@ class _Run:
     detectors: dict[str, None] = field(default_factory=dict)
     found: Counter[tuple[str, str]] = field(default_factory=Counter)
     hits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unread: Counter[tuple[str, str]] = field(default_factory=Counter)  # scores that are none
 
 
 def read(source: Source, options: Options) -> list[Rows]:
@@ -251,6 +252,7 @@ def _row(
     run.detectors[detector] = None
     run.found[pair] += 1
     run.hits[pair] += hit
+    run.unread[pair] += read is None
     log.add(
         number,
         response=f"{attempt['uuid']}/{generation}",
@@ -327,6 +329,7 @@ def _against_summary(run: _Run) -> list[Text]:
     """Notices where the report's own counts are of more than is here, or of other hits."""
     short: dict[str, tuple[int, int]] = {}
     other: list[str] = []
+    unread: list[str] = []
     for (probe, detector), (hits, total) in run.said.items():
         found = run.found[probe, detector]
         if not isinstance(total, int) or not found:
@@ -334,7 +337,13 @@ def _against_summary(run: _Run) -> list[Text]:
         if found < total and not run.without_output:
             short[probe] = (found, total)
         elif found == total and isinstance(hits, int) and hits != run.hits[probe, detector]:
-            other.append(f"{probe} {detector}: {hits:,}, here {run.hits[probe, detector]:,}")
+            counts = f"{probe} {detector}: {hits:,}, here {run.hits[probe, detector]:,}"
+            missing = run.unread[probe, detector]
+            # A score that is none here may have been a hit, and no threshold makes fewer hits of it.
+            if 0 <= hits - run.hits[probe, detector] <= missing:
+                unread.append(f"{counts}, unread {missing:,}")
+            else:
+                other.append(counts)
     notices = []
     if short:
         notices.append(
@@ -342,6 +351,14 @@ def _against_summary(run: _Run) -> list[Text]:
                 "The report’s own summary is of more generations than stand in it ({list}): attempts "
                 "were cut out of it.",
                 list=listed(f"{p}: {found:,} of {total:,}" for p, (found, total) in short.items()),
+            )
+        )
+    if unread:
+        notices.append(
+            say(
+                "The report’s own summary counts more hits ({list}): those that are not here may be among "
+                "the scores that could not be read.",
+                list=listed(unread, most=4),
             )
         )
     if other:

@@ -29,11 +29,11 @@ from voirdire.readers._logs import (
     Gathered,
     Trouble,
     as_text,
-    document,
     first_object,
     mapping,
     sequence,
 )
+from voirdire.readers._records import to_the_tear
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
 from voirdire.source import Source
@@ -218,14 +218,15 @@ def read(source: Source, options: Options) -> list[Rows]:
         raise UsageError(
             f"{printable(source.name)}: HealthBench results are a checklist. Leave --layout out."
         )
-    top = mapping(document(source, options))
+    reading = _Reading(source, _grader(source, options))
+    where = ("metadata", "example_level_metadata")
+    top = to_the_tear(source, options, reading.trouble, lists=(where,))
     examples = mapping(top.get("metadata")).get("example_level_metadata")
     if not isinstance(examples, list):
         raise InputError(
             f"{printable(source.name)}: there is no list metadata.example_level_metadata in it. "
             "Read the file whose name ends in _allresults.json."
         )
-    reading = _Reading(source, _grader(source, options))
     reading.examples(examples)
     return reading.gathered.rows(layout=FORMAT, notices=reading.notices(options))
 

@@ -27,28 +27,33 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from typing import Any
 
 from voirdire.errors import InputError, UsageError
 from voirdire.options import MISSING, Options
-from voirdire.readers._archive import Archive, Bomb, Entry, Unreadable
+from voirdire.readers._archive import Archive, Bomb, Entry, Stream, Unreadable
 from voirdire.readers._logs import (
+    TWICE,
+    Decoder,
     Gathered,
     Trouble,
     as_text,
-    decoded,
     first_object,
     mapping,
+    note,
+    refuse_crowd,
     sequence,
+    stands_twice,
 )
-from voirdire.readers._members import Torn, members
+from voirdire.readers._members import WHOLE, JsonText, Keep, Large, Torn, members, record
 from voirdire.readers._text import encoding_of, head_text, open_bytes
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import CANONICAL, Rows
@@ -69,6 +74,8 @@ _PLACEHOLDER = "88F74D2C"  # under which the tool itself puts the one score of a
 _UNREAD = "Grade not found"
 _TAGS, _LONGEST_TAG = 20, 80  # fields of a sample's metadata that are tags, characters of one
 _LONGEST_REPLY = 50_000  # characters at the end of a judge's reply in which its grade is looked for
+_LARGEST_HEADER = 4 << 20  # characters of a member of a log besides its samples
+_LONGEST_NAME = 1_000  # characters of a scorer's name
 _SHOWN = 5
 _YES_OR_NO = ("0", "1", "true", "false", "yes", "no")
 
@@ -123,17 +130,13 @@ def _version_in(head: bytes) -> str:
         return ""
 
 
-def _parsed(content: bytes) -> Any:
+def _parsed(content: bytes, decoder: Decoder | None = None) -> Any:
     """The JSON of an entry; raises ``ValueError``."""
     text = content.decode("utf-8-sig")  # a UnicodeDecodeError is a ValueError
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        return (decoder or Decoder()).decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON ({error})") from None
-    except ValueError:
-        return decoded(text)  # a number of thousands of digits
 
 
 # --- what a log holds ---------------------------------------------------------------------------
@@ -162,6 +165,8 @@ class Log:
     trouble: Trouble
     header: dict[str, Any] = field(default_factory=dict)
     headless: bool = False
+    cut: bool = False
+    decoder: Decoder = field(default_factory=Decoder)
     samples: int = 0
     calls: list[Call] = field(default_factory=list)
     tags: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -274,6 +279,7 @@ def _apart(names: Sequence[str]) -> tuple[str, ...]:
 
 def _logged(source: Source, options: Options) -> Log:
     log = Log(source=source, trouble=Trouble(source, "sample"))
+    source.oddities.clear()
     if source.head.startswith(b"PK"):
         _from_archive(log, options)
     else:
@@ -303,22 +309,32 @@ def _from_archive(log: Log, options: Options) -> None:
         for header in _HEADERS:
             if header in entries and not log.header:
                 try:
-                    log.header = dict(mapping(_parsed(archive.content(entries[header]))))
+                    value = _entry(archive, entries[header], log.decoder, _HEADER, ())
+                    log.header = dict(mapping(value))
+                    if log.decoder.clash:
+                        log.notices.append(_key_twice(log.source, log.decoder.clash, header))
                 except ValueError as error:
                     log.headless = True
                     log.notices.append(_unreadable_header(log.source, header, str(error)))
         log.scorers = _scorers(log.header)
         found = [e for n, e in entries.items() if n not in _HEADERS]
         for at, entry in enumerate(found, start=1):
+            sample = None  # the one before goes before the next one comes
             try:
-                sample = _parsed(archive.content(entry))
+                sample = _entry(archive, entry, log.decoder, _WANTED, _NEEDED)
             except (ValueError, MemoryError) as error:
                 log.trouble.add(_brief(entry.name), str(error) or "it takes too much memory")
                 if isinstance(error, Bomb):
                     log.trouble.n += len(found) - at
                     break
                 continue
+            if log.decoder.clash:
+                log.trouble.add(_brief(entry.name), stands_twice(log.decoder.clash))
+                continue
+            if log.decoder.again:
+                note(log.source, TWICE, _brief(entry.name), log.decoder.again)
             _add(log, at, sample, entry.name, options)
+        log.cut = archive.cut
         if archive.cut:
             log.notices.append(
                 say(
@@ -347,6 +363,78 @@ def _from_archive(log: Log, options: Options) -> None:
         )
 
 
+def _entry(
+    archive: Archive,
+    entry: Entry,
+    decoder: Decoder,
+    wanted: Mapping[str, Keep | None],
+    needed: Collection[str],
+) -> Any:
+    """The JSON of an entry; of a large one only the members that are ``wanted``. Raises ``ValueError``."""
+    pieces = archive.pieces(entry)
+    begun: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        begun.append(piece)
+        size += len(piece)
+        if size > WHOLE:
+            break
+    else:
+        return _parsed(b"".join(begun), decoder)
+    decoder.clash, decoder.again = "", 0
+    with io.TextIOWrapper(
+        io.BufferedReader(Stream(itertools.chain(begun, pieces))), encoding="utf-8-sig"
+    ) as stream:
+        value = record(JsonText(stream, decoder), wanted, needed)
+        while stream.read(WHOLE):  # the checksum is known at the end
+            pass
+    return value
+
+
+def _slim(event: Any) -> Any:
+    """Of an event of a large sample what tells who was asked by whom, and a judge's reply."""
+    kind = mapping(event).get("event")
+    if kind not in ("model", "span_begin", "step", "score"):
+        return None
+    made = {k: event[k] for k in _OF_EVENT if isinstance(event.get(k), str)}
+    if kind == "model":
+        output = mapping(event.get("output"))
+        choice = mapping(next(iter(sequence(output.get("choices"))), None))
+        text = _reply(output, choice)
+        slim = {"stop_reason": choice.get("stop_reason"), "message": {"content": _end_of(text)}}
+        made["output"] = {"choices": [slim], "error": bool(output.get("error"))}
+        made["error"] = bool(event.get("error"))
+    return made
+
+
+_OF_EVENT = ("event", "id", "parent_id", "name", "type", "action", "span_id", "model")
+
+
+def _end_of(text: Any) -> Any:
+    return text[-_LONGEST_REPLY:] if isinstance(text, str) else None
+
+
+# Members of a sample, and of a log, that are wanted of one that is too large to decode as a whole.
+_NEEDED = ("id", "epoch", "scores", "score")
+_WANTED: dict[str, Keep | None] = {
+    **dict.fromkeys((*_NEEDED, "error", "invalidation", "metadata")),
+    "events": _slim,
+    "attachments": _end_of,
+}
+_HEADER: dict[str, Keep | None] = dict.fromkeys(
+    ("version", "status", "eval", "results", "invalidated")
+)
+
+
+def _key_twice(source: Source, key: str, where: str) -> Text:
+    return say(
+        "{name}: {key} stands twice in {where}, with two values; the last one counts.",
+        name=printable(source.name),
+        key=Name(_brief(key)),
+        where=where,
+    )
+
+
 def _unreadable_header(source: Source, header: str, problem: str) -> Text:
     return say(
         "{name}: {header} could not be read ({problem}).",
@@ -366,22 +454,28 @@ def _from_document(log: Log, options: Options) -> None:
     with io.TextIOWrapper(
         open_bytes(log.source), encoding=encoding, errors="replace", newline=""
     ) as stream:
+        apart = {"samples": _taken, "reductions": JsonText.skip}
         try:
-            for key, at, value in members(stream, ("samples", "reductions")):
+            for key, at, value in members(stream, apart, decoder=log.decoder, most=_LARGEST_HEADER):
+                clash, again = log.decoder.taken()
+                if again and key != "reductions":
+                    note(log.source, TWICE, f"sample {at:,}" if at else key, again)
                 if key == "samples" and at:
                     if not log.scorers:
                         log.scorers = _scorers(log.header)
-                    _add(log, at, value, "", options)
+                    if isinstance(value, Large) or clash:
+                        problem = stands_twice(clash) if clash else str(value)
+                        log.trouble.add(f"sample {at:,}", problem)
+                    else:
+                        _add(log, at, value, "", options)
+                elif isinstance(value, Large):
+                    log.notices.append(_unreadable_header(log.source, key, str(value)))
                 elif key == "samples" and mapping(value):
                     log.trouble.add("samples", "no list")
                 elif key != "reductions":
-                    if key in log.header:
+                    if key in log.header or clash:
                         log.notices.append(
-                            say(
-                                "{name}: {key} stands there twice; the last one counts.",
-                                name=printable(log.source.name),
-                                key=Name(key),
-                            )
+                            _key_twice(log.source, clash or key, key if clash else "the log")
                         )
                     log.header[key] = value
         except Torn as error:
@@ -389,6 +483,10 @@ def _from_document(log: Log, options: Options) -> None:
             log.trouble.add(place, f"{error}; nothing behind that place is read")
             log.headless = log.headless or "eval" not in log.header
     log.scorers = _scorers(log.header)  # results may stand behind the samples
+
+
+def _taken(text: JsonText) -> Any:
+    return record(text, _WANTED, _NEEDED)
 
 
 def _add(log: Log, at: int, sample: Any, entry: str, options: Options) -> None:
@@ -411,6 +509,9 @@ def _add(log: Log, at: int, sample: Any, entry: str, options: Options) -> None:
     if scores is None and isinstance(sample.get("score"), dict):
         scores = {_PLACEHOLDER: sample["score"]}
     scores = mapping(scores)
+    if any(len(key) > _LONGEST_NAME for key in scores):
+        log.trouble.add(where, f"a scorer's name has more than {_LONGEST_NAME:,} characters")
+        return
     log.tags[at] = _tags(mapping(sample.get("metadata")), options)
     for key, score in scores.items():
         if key == _PLACEHOLDER:
@@ -542,15 +643,12 @@ def _vote(call: Call, event: Json, attachments: Json) -> Call:
     choice = mapping(next(iter(sequence(output.get("choices"))), None))
     if event.get("error") or output.get("error"):
         return replaced(call, outcome="error", reason="the model's call failed")
-    text = output.get("completion")
-    if not isinstance(text, str) or not text:
-        text = mapping(choice.get("message")).get("content")
-    if isinstance(text, list):
-        text = "\n".join(str(mapping(part).get("text", "")) for part in text)
-    text = text if isinstance(text, str) else ""
+    text = _reply(output, choice)
     if text.startswith("attachment://"):
         attached = attachments.get(text.removeprefix("attachment://"))
-        text = attached if isinstance(attached, str) else ""
+        if not isinstance(attached, str):
+            return replaced(call, outcome="unparsed", reason="the log does not hold the reply")
+        text = attached
     grade = grade_in(text)
     if grade is not None:
         return replaced(call, value=grade)
@@ -562,6 +660,16 @@ def _vote(call: Call, event: Json, attachments: Json) -> Call:
     if not text.strip():
         return replaced(call, outcome="empty")
     return replaced(call, outcome="unparsed", reason="grade not found")
+
+
+def _reply(output: Json, choice: Json) -> str:
+    """The text of a model's reply, or the name of the attachment that holds it."""
+    text = output.get("completion")
+    if not isinstance(text, str) or not text:
+        text = mapping(choice.get("message")).get("content")
+    if isinstance(text, list):
+        text = "\n".join(str(mapping(part).get("text", "")) for part in text)
+    return text if isinstance(text, str) else ""
 
 
 _GRADE = re.compile(r"(?i)(?<!\w)GRADE(?!\w)\s*:\s*(\w*)")
@@ -626,8 +734,11 @@ def read(source: Source, options: Options) -> list[Rows]:
             "for verdicts on lines."
         )
     log = _logged(source, options)
-    gathered = Gathered(source, unit="sample")
     lined = _lined(log.calls)
+    if not options.graders:
+        names = {_grader(c, c.key if c.key and c.scorer in lined else None) for c in log.calls}
+        refuse_crowd(source.name, names)
+    gathered = Gathered(source, unit="sample")
     letters = _lettered(log.calls)
     kept = _kept_letters(options)
     tags, absent = _shared_tags(log, options)
@@ -670,6 +781,7 @@ def read(source: Source, options: Options) -> list[Rows]:
         )
     if not gathered:
         raise InputError(_nothing(log))
+    _forget_others(log, unread, options)
     version = _version(log.spec)
     rows = gathered.rows(
         layout=f"{FORMAT} {version}" if version else FORMAT,
@@ -679,6 +791,23 @@ def read(source: Source, options: Options) -> list[Rows]:
         scope=_scope(log),
     )
     return [replaced(one, absent=absent, carried=_juries(made_from, one.seen)) for one in rows]
+
+
+def _forget_others(log: Log, unread: Counter[str], options: Options) -> None:
+    """Nothing is said of scorers of which ``--graders`` leaves every grader out."""
+    if not options.graders:
+        return
+    asked = {*options.graders, options.reference, options.gold or "gold", *options.people}
+    wanted = {
+        call.scorer
+        for call in log.calls
+        if asked & {_grader(call, None), _grader(call, call.key or None)}
+    }
+    for counted in (unread, log.edited):
+        for scorer in set(counted) - wanted:
+            del counted[scorer]
+    log.read_members &= wanted
+    log.unread_members &= wanted
 
 
 def _juries(made_from: Mapping[str, Sequence[str]], seen: Sequence[str]) -> dict[str, Any]:
@@ -939,6 +1068,11 @@ def _nothing(log: Log) -> str:
         from voirdire.wording import plain
 
         return f"{plain(notice)} Nothing of the log is left."
+    if log.cut:
+        return (
+            f"{name}: the end of the archive is missing, as after a crash or a cut, and no whole sample "
+            "stands before that. Copy the log again."
+        )
     return (
         f"{name}: there are no samples in this Inspect log, only its header or its results. Logs that "
         "were written with --no-log-samples, or before the first sample was done, have none."

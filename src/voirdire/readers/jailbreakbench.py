@@ -19,7 +19,8 @@ from typing import Any
 
 from voirdire.errors import InputError
 from voirdire.options import MISSING, Options
-from voirdire.readers._logs import Gathered, Trouble, as_text, document, first_object, mapping
+from voirdire.readers._logs import Gathered, Trouble, as_text, first_object, mapping
+from voirdire.readers._records import to_the_tear
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
 from voirdire.source import Source
@@ -51,7 +52,10 @@ def read(source: Source, options: Options) -> list[Rows]:
 
     Raises :class:`InputError` where there is no list of jailbreaks or no response in it.
     """
-    artifact = mapping(document(source, options))
+    trouble = Trouble(source)
+    artifact = to_the_tear(
+        source, options, trouble, lists=(("jailbreaks",),), wanted=(("parameters",),)
+    )
     records = artifact.get("jailbreaks")
     if not isinstance(records, list):
         raise InputError(
@@ -61,7 +65,6 @@ def read(source: Source, options: Options) -> list[Rows]:
     parameters = mapping(artifact.get("parameters"))
     scope = {key: as_text(parameters.get(key)) for key in _SCOPE}
     log = Gathered(source, unit="record")
-    trouble = Trouble(source)
     unanswered = judged_anyway = 0
     for number, record in enumerate(records, start=1):
         at = f"record {number:,}"

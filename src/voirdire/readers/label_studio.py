@@ -6,7 +6,9 @@ What is read: one control of the labelling interface (its ``from_name``). By def
 control, of several the one with most answers, else a rating or a number; ``--label CONTROL`` reads
 another one: each control asks a question of its own, so they are not put together. A response is a task
 (its id); ``--response FIELD`` and ``--cluster FIELD`` name fields of the task's data instead, and a
-field with a recognised name (``prompt_id``, ``question_id``, …) is the cluster by itself. A person is
+field with a recognised name (``prompt_id``, ``question_id``, …) is the cluster by itself. A
+digest of the annotated tasks goes before the ids of exports that differ in it, as ids count from 1 in
+every project of another server. A person is
 ``person N`` by number, or the e-mail address where the export has it. A prediction's grader is its
 ``model_version``. Several annotations of a task by one person are votes, in the order of their ids. An
 annotation that was cancelled, or that leaves the control blank, is ``missing``. Several choices at once
@@ -23,7 +25,9 @@ Source: ``converter.py`` and ``exports/csv2.py`` of label-studio-sdk; the export
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -38,11 +42,11 @@ from voirdire.readers._logs import (
     Trouble,
     as_text,
     decoded,
-    document,
     first_object,
     mapping,
     sequence,
 )
+from voirdire.readers._records import records
 from voirdire.readers._text import encoding_of, head_text
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
@@ -58,6 +62,7 @@ _ANNOTATION = re.compile(r'"annotations"\s*:\s*\[\s*\{')
 _ORDER = ("choices", "rating", "number", "pairwise", "taxonomy")
 _TEXTS = {"textarea", "text"}
 _LONGEST_TAG = 64
+_HEX = 8
 _NO_TAGS = {
     *("response", "prompt", "text", "question", "answer", "completion", "input", "output"),
     *("instruction", "message", "messages", "dialogue", "conversation", "content", "reply"),
@@ -195,7 +200,9 @@ def _of_results(read: _Read, results: Any) -> dict[str, str | None]:
 def _of_tasks(source: Source, options: Options) -> _Read:
     """The JSON export: tasks with their annotations and predictions."""
     read = _Read(Trouble(source, what="task"))
-    for at, one in enumerate(sequence(document(source, options)), start=1):
+    for _, at, one in records(source, options, read.trouble, lists=((),)):
+        if not at:
+            continue
         task = mapping(one)
         number, data = as_text(task.get("id")), task.get("data")
         annotations = task.get("annotations")
@@ -262,10 +269,13 @@ def _unwrapped(value: Any) -> tuple[Any, str]:
     return value, ""
 
 
-def _records(source: Source, options: Options, export: str) -> Iterator[tuple[int, Any]]:
+def _records(
+    source: Source, options: Options, export: str, trouble: Trouble
+) -> Iterator[tuple[int, Any]]:
     """The records of a short export, each with its number or its line."""
     if export == "JSON-MIN":
-        yield from enumerate(sequence(document(source, options)), start=1)
+        found = records(source, options, trouble, lists=((),))
+        yield from ((at, one) for _, at, one in found if at)
         return
     table = read_delimited(source, options.encoding)
     for row, cells in enumerate(table.frame.iter_rows(named=True)):
@@ -277,7 +287,7 @@ def _of_records(source: Source, options: Options, export: str) -> _Read:
     unit = "record" if export == "JSON-MIN" else "row"
     read = _Read(Trouble(source, what=unit))
     kept: list[tuple[int, Mapping[str, Any], str]] = []
-    for at, one in _records(source, options, export):
+    for at, one in _records(source, options, export, read.trouble):
         record = mapping(one)
         number = as_text(record.get("id"))
         if number is None or not record.keys() >= {"annotator", "annotation_id"}:
@@ -450,12 +460,28 @@ def read(source: Source, options: Options) -> list[Rows]:
             *_truth_notices(source, found, clear),
         ],
         facts=facts,
+        scope=_scope(found),
     )
     carried: dict[str, Any] = {}
     if clear:
         gold = {"name": "gold", "person": True, "derived_from": sorted(people)}
         carried = {"graders": [gold], "scale": [], "off_scale": []}
     return [replace(r, absent=tuple(absent), carried=carried) for r in rows]
+
+
+def _scope(found: _Read) -> dict[str, str]:
+    """A digest of the annotated tasks: their ids count from 1 in every project of another server.
+
+    Of each task, the longest value of its data stands for it: all exports have it, whichever columns
+    of a table are taken for answers.
+    """
+    longest: dict[str, tuple[int, str]] = {}
+    for given in found.given:
+        if given.person and not given.cancelled and given.answers and given.task not in longest:
+            texts = [t for v in given.data.values() if (t := as_text(v)) is not None]
+            longest[given.task] = max(((len(t), t) for t in texts), default=(0, ""))
+    named = json.dumps(sorted((task, text) for task, (_, text) in longest.items()))
+    return {"tasks": hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()[:_HEX]}
 
 
 def _unit(export: str) -> str:

@@ -26,13 +26,13 @@ from voirdire.readers._logs import (
     Gathered,
     Trouble,
     as_text,
-    document,
     first_object,
     head_objects,
     lines,
     mapping,
     sequence,
 )
+from voirdire.readers._records import records
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
 from voirdire.source import Source
@@ -92,7 +92,8 @@ def _is_results(whole: Mapping[str, Any], name: str) -> bool:
 
 def _records(source: Source, options: Options, trouble: Trouble) -> Iterator[tuple[int, Any]]:
     if source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        yield from enumerate(document(source, options), start=1)
+        found = records(source, options, trouble, lists=((),))
+        yield from ((number, record) for _, number, record in found if number)
     else:
         yield from lines(source, options, trouble)
 

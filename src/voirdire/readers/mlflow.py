@@ -44,12 +44,12 @@ from voirdire.readers._logs import (
     Trouble,
     as_text,
     decoded,
-    document,
     first_object,
     lines,
     mapping,
     sequence,
 )
+from voirdire.readers._records import records, to_the_tear
 from voirdire.readers._text import all_text, encoding_of, head_text, open_text, undecodable
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import Rows
@@ -466,7 +466,8 @@ def _from_columns(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _records(source: Source, options: Options, reading: _Reading) -> Iterable[tuple[int, Any]]:
     """The traces of a file: a list, one a line, one alone, or a table written column by column."""
     if source.head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        return enumerate(sequence(document(source, options)), start=1)
+        found = records(source, options, reading.trouble, lists=((),))
+        return ((at, trace) for _, at, trace in found if at)
     try:
         whole = decoded(all_text(source, encoding_of(source, options.encoding)).lstrip("\ufeff"))
     except (ValueError, MemoryError):
@@ -515,7 +516,8 @@ def _from_csv(source: Source, options: Options) -> list[Rows]:
 
 
 def _from_table(source: Source, options: Options) -> list[Rows]:
-    top = mapping(document(source, options))
+    reading = _Reading(source, options, unit="row", what="row")
+    top = to_the_tear(source, options, reading.trouble, lists=(("data",),), wanted=(("columns",),))
     columns = [as_text(c) or "" for c in sequence(top.get("columns"))]
     scores = {c.removesuffix(SCORE): i for i, c in enumerate(columns) if _is_score(c)}
     data = top.get("data")
@@ -523,7 +525,6 @@ def _from_table(source: Source, options: Options) -> list[Rows]:
         raise InputError(
             f"{printable(source.name)}: there is no column NAME/score with rows of data in it."
         )
-    reading = _Reading(source, options, unit="row", what="row")
     rows: list[tuple[int, list[Any]]] = []
     for at, row in enumerate(data, start=1):
         if isinstance(row, list) and len(row) == len(columns):

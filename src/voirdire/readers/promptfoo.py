@@ -11,7 +11,8 @@ promptfoo decided; the score is a tag, or the label with ``--label score``.
 A response is an item under a prompt and a target, the last two where there are several. The item is the
 test's variables: one of them where it is an id, else a digest of all, so that no prompt travels; never
 ``testIdx``, which counts repeats too. Runs of one response (``--repeat``) are votes, numbered by
-``repeatIndex`` or by their order.
+``repeatIndex`` or by their order. A digest of all answers goes before the ids of files that differ
+in it: the same item in another run is another response, while two judges of one run join.
 
 A grader that failed (``metadata.graderError``) is an outcome, although promptfoo stores a fail with
 score 0; so is an assert-set that failed with such a member. Where the target failed, nobody was asked.
@@ -31,7 +32,7 @@ import io
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
 from functools import lru_cache
@@ -45,13 +46,13 @@ from voirdire.readers._logs import (
     Trouble,
     as_text,
     decoded,
-    document,
     first_object,
     head_objects,
     lines,
     mapping,
     sequence,
 )
+from voirdire.readers._records import records
 from voirdire.readers._text import encoding_of, head_text, open_text, undecodable
 from voirdire.readers.base import Claim, Reader
 from voirdire.rows import CANONICAL, Rows
@@ -72,6 +73,7 @@ _HEX, _SHORT_HEX = 12, 8
 _LONGEST_WORD = 40
 _LONGEST_VALUE = 60
 _MOST_TAGS = 12
+_LONGEST_REASON = 2000  # characters; a row keeps fewer
 _TAKEN = {*CANONICAL, "at", "self", "reason", "question", "raw", "file", "outcome_reason"}
 _MODEL_GRADED = {
     *("llm-rubric", "g-eval", "factuality", "model-graded-factuality", "model-graded-closedqa"),
@@ -128,25 +130,29 @@ def _header(source: Source) -> list[str]:
 # --- results ------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Call:
-    """One assertion on one result. ``members`` are those of an assert-set."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class _Asked:
+    """An assertion as it was asked: one object for all results that ask it in the same words."""
 
-    assertion: Mapping[str, Any]
-    result: Mapping[str, Any]
-    judge: Any = None  # its provider
+    kind: str
+    metric: str
+    value: str
+    judge: str  # its provider, whole
+    model: str  # what the provider is called
+
+
+@dataclass(slots=True, kw_only=True)
+class _Call:
+    """One assertion on one result, without the texts of the log. ``members`` are those of an assert-set."""
+
+    asked: _Asked
+    label: str | None
+    outcome: str
+    reason: str
+    score: str | None
+    passed: bool
     name: str = ""
     members: list[_Call] = field(default_factory=list)
-    failed: str = ""  # why grading ended before this assertion had a result
-
-    kind: str = field(init=False)
-    metric: str = field(init=False)
-    value: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.kind = _kind(self.assertion)
-        self.metric = _one_line(self.assertion.get("metric"))
-        self.value = _one_line(self.assertion.get("value"))
 
 
 @dataclass(slots=True)
@@ -154,12 +160,14 @@ class _Result:
     """One test of one prompt and one target."""
 
     at: int
-    variables: dict[str, str]
+    variables: str  # a digest
+    ids: dict[str, str | None]  # the variables that are called like an id
     column: tuple[str, str, int]  # target, prompt, and which of several of that name
     calls: list[_Call]
     test: int = 0
     repeat: int | None = None
-    said: str | None = None
+    said: str = ""  # a digest
+    named: dict[str, int] = field(default_factory=dict)  # graders by name, how often
     tags: dict[str, str] = field(default_factory=dict)
     item: str = ""
     response: str = ""
@@ -214,10 +222,6 @@ def _one_line(value: Any) -> str:
     return _shortened(as_text(value) or "")
 
 
-def _kind(assertion: Mapping[str, Any]) -> str:
-    return _one_line(assertion.get("type"))
-
-
 def _by_model(kind: str) -> bool:
     kind = kind.removeprefix("not-")
     return kind in _MODEL_GRADED or kind.startswith("promptfoo:redteam:")
@@ -242,48 +246,8 @@ def _provider(value: Any) -> str:
     return _one_line(id_)
 
 
-def _call(assertion: Mapping[str, Any], result: Mapping[str, Any], grader: Any) -> _Call:
-    """An assertion; ``grader`` is the provider of the test's model-graded ones that name none."""
-    own = assertion.get("provider")
-    judged = own is None and _by_model(_kind(assertion))
-    return _Call(assertion, result, grader if judged else own)
-
-
-def _calls(components: Sequence[Any], grader: Any) -> list[_Call]:
-    """The assertions of one result, members of a set with their set and only there.
-
-    promptfoo writes the members of a set into its result and once more behind it.
-    """
-    found: list[_Call] = []
-    at = 0
-    while at < len(components):
-        result = mapping(components[at])
-        at += 1
-        if not result:
-            continue
-        assertion = mapping(result.get("assertion"))
-        members = [mapping(m) for m in sequence(result.get("componentResults")) if mapping(m)]
-        if members and not assertion:
-            assertion = mapping(mapping(result.get("metadata")).get("assertionSet"))
-        if members and list(components[at : at + len(members)]) == members:
-            at += len(members)
-        call = _call(assertion, result, grader)
-        call.members = [_call(mapping(m.get("assertion")), m, grader) for m in members]
-        found.append(call)
-    return found
-
-
-def _ungraded(asserts: Sequence[Any], grader: Any, reason: str) -> list[_Call]:
-    """Assertions that were asked for and have no result, as grading ended with an error."""
-    made = []
-    for one in asserts:
-        assertion = mapping(one)
-        if assertion:
-            call = _call(assertion, {}, grader)
-            call.members = _ungraded(sequence(assertion.get("assert")), grader, reason)
-            call.failed = reason
-            made.append(call)
-    return made
+def _key(value: Any) -> str:
+    return value if type(value) is str else as_text(value) or ""
 
 
 class _Reading:
@@ -298,8 +262,8 @@ class _Reading:
         self.target_failed = 0
         self.without = 0
         self.columns: dict[tuple[str, str], list[int]] = defaultdict(list)
+        self.asked: dict[tuple[str, ...], _Asked] = {}
         self.pooled: set[str] = set()
-        self.named: Counter[tuple[int, str]] = Counter()  # graders of each result, by name
         self.facts: dict[str, dict[str, Any]] = {}
         self.sets: dict[str, dict[str, None]] = {}
         self.more: list[Text] = []
@@ -322,34 +286,152 @@ class _Reading:
         prompt = one.get("prompt")
         label = as_text(mapping(prompt).get("label") or mapping(prompt).get("raw") or prompt) or ""
         grader = mapping(test.get("options")).get("provider")
-        calls = _calls(sequence(graded.get("componentResults")), grader)
+        calls = self.calls(sequence(graded.get("componentResults")), grader)
         error = as_text(one.get("error")) or ""
         if not calls and (one.get("failureReason") == _TARGET_FAILED or (error and not graded)):
             if said is not None and not mapping(answer).get("error"):
-                calls = _ungraded(sequence(test.get("assert")), grader, error.split("\n", 1)[0])
+                reason = error.split("\n", 1)[0] or "it has no result"
+                calls = self.ungraded(sequence(test.get("assert")), grader, reason)
             else:
                 self.target_failed += 1
         elif not calls:
             self.without += 1
         target = _provider(one.get("provider"))
         place = _number(one.get("promptIdx"))
+        metadata = mapping(one.get("metadata"))
+        self.keep(
+            at,
+            known,
+            (target, label, place),
+            calls,
+            said=said,
+            test=_number(one.get("testIdx")) or 0,
+            repeat=_number(one.get("repeatIndex", metadata.get("repeatIndex"))),
+            tags=_tags({**mapping(test.get("metadata")), **metadata}),
+        )
+
+    def keep(
+        self,
+        at: int,
+        variables: Mapping[str, str],
+        where: tuple[str, str, int | None],
+        calls: list[_Call],
+        *,
+        said: str | None,
+        **more: Any,
+    ) -> None:
+        """Keep what is wanted of one result; its texts become digests."""
+        target, label, place = where
         same = self.columns[target, label]
         if place is not None and place not in same:
             same.append(place)
-        metadata = {**mapping(test.get("metadata")), **mapping(one.get("metadata"))}
-        repeat = one.get("repeatIndex", mapping(one.get("metadata")).get("repeatIndex"))
         self.results.append(
             _Result(
                 at=at,
-                variables=known,
+                variables=_digest(json.dumps(variables, ensure_ascii=False, sort_keys=True)),
+                ids={k: _word(v) for k, v in variables.items() if k.lower() in _IDS},
                 column=(target, label, -1 if place is None else place),
                 calls=calls,
-                test=_number(one.get("testIdx")) or 0,
-                repeat=_number(repeat),
-                said=said,
-                tags=_tags(metadata),
+                said="" if said is None else _digest(said.strip()),
+                **more,
             )
         )
+
+    # --- assertions ---
+
+    def _asks(self, assertion: Mapping[str, Any], grader: Any) -> _Asked:
+        """An assertion; ``grader`` is the provider of the test's model-graded ones that name none."""
+        kind, metric, value = (_key(assertion.get(k)) for k in ("type", "metric", "value"))
+        judge = assertion.get("provider")
+        if judge is None and grader is not None and _by_model(kind):
+            judge = grader
+        whole = _key(judge)
+        key = (kind, metric, value, whole)
+        found = self.asked.get(key)
+        if found is None:
+            kind, metric, value = _shortened(kind), _shortened(metric), _shortened(value)
+            found = self.asked[key] = _Asked(
+                kind=kind, metric=metric, value=value, judge=whole, model=_provider(judge)
+            )
+        return found
+
+    def call(
+        self,
+        assertion: Mapping[str, Any],
+        given: Mapping[str, Any],
+        grader: Any = None,
+        unread: int = 0,
+    ) -> _Call:
+        """One assertion with its result; ``unread`` are the members of a set without a verdict."""
+        asked = self._asks(assertion, grader)
+        passed = given.get("pass")
+        label, outcome, reason = self._verdict(asked, given, unread)
+        return _Call(
+            asked=asked,
+            label=label,
+            outcome=outcome,
+            reason=reason,
+            score=None if self.scores or outcome else _score(given),
+            passed=passed is True,
+        )
+
+    def _verdict(
+        self, asked: _Asked, given: Mapping[str, Any], unread: int
+    ) -> tuple[str | None, str, str]:
+        if not given:
+            return None, "error", "it has no result"
+        passed = given.get("pass")
+        failed = mapping(given.get("metadata")).get("graderError") is True
+        if failed or (not passed and _by_model(asked.kind)):
+            reason = as_text(given.get("reason")) or ""
+            if failed or _FAILED.search(reason):
+                return None, _outcome(reason), reason[:_LONGEST_REASON]
+        if unread and (self.scores or passed is not True):
+            # It might have passed with the verdict that could not be read.
+            return None, "unparsed", f"{unread} of its members could not be read"
+        if self.scores:
+            score = _score(given)
+            return score, "" if score is not None else "unparsed", "it has no score"
+        if isinstance(passed, bool):
+            return (PASS if passed else FAIL), "", ""
+        return None, "unparsed", "it says neither pass nor fail"
+
+    def calls(self, components: Sequence[Any], grader: Any) -> list[_Call]:
+        """The assertions of one result, members of a set with their set and only there.
+
+        promptfoo writes the members of a set into its result and once more behind it.
+        """
+        found: list[_Call] = []
+        at = 0
+        while at < len(components):
+            result = mapping(components[at])
+            at += 1
+            if not result:
+                continue
+            assertion = mapping(result.get("assertion"))
+            inside = result.get("componentResults")
+            members = [m for m in inside if mapping(m)] if isinstance(inside, list) else []
+            if members and not assertion:
+                assertion = mapping(mapping(result.get("metadata")).get("assertionSet"))
+            if members and list(components[at : at + len(members)]) == members:
+                at += len(members)
+            inner = [self.call(mapping(m.get("assertion")), m, grader) for m in members]
+            call = self.call(assertion, result, grader, sum(m.label is None for m in inner))
+            call.members = inner
+            found.append(call)
+        return found
+
+    def ungraded(self, asserts: Sequence[Any], grader: Any, reason: str) -> list[_Call]:
+        """Assertions that were asked for and have no result, as grading ended with an error."""
+        made = []
+        for one in asserts:
+            assertion = mapping(one)
+            if assertion:
+                call = self.call(assertion, {}, grader)
+                call.reason = reason
+                call.members = self.ungraded(sequence(assertion.get("assert")), grader, reason)
+                made.append(call)
+        return made
 
     # --- naming ---
 
@@ -357,19 +439,23 @@ class _Reading:
         """Give every result its response id and vote, and every assertion the name of its grader."""
         self._respond()
         self._repeat()
-        members = [(r, m) for r in self.results for c in r.calls for m in c.members]
-        tops = [(r, c) for r in self.results for c in r.calls]
         # Sets are named first, so that a member without name can be called after its set.
-        self._called(tops)
-        for _, call in tops:
-            for i, member in enumerate(call.members, start=1):
-                if not member.kind and not member.metric:
-                    member.name = f"{call.name}/{i}"
-        self._called([(r, m) for r, m in members if not m.name])
-        for _, call in tops:
-            if call.members:
-                known = self.sets.setdefault(call.name, {})
-                known.update(dict.fromkeys(m.name for m in call.members))
+        self._called((r, r.calls) for r in self.results)
+        for result in self.results:
+            for call in result.calls:
+                for i, member in enumerate(call.members, start=1):
+                    if not member.asked.kind and not member.asked.metric:
+                        member.name = f"{call.name}/{i}"
+        self._called(
+            (r, [m for c in r.calls for m in c.members if not m.name])
+            for r in self.results
+            if any(c.members for c in r.calls)
+        )
+        for result in self.results:
+            for call in result.calls:
+                if call.members:
+                    known = self.sets.setdefault(call.name, {})
+                    known.update(dict.fromkeys(m.name for m in call.members))
 
     def _respond(self) -> None:
         targets = {t for t, _ in self.columns}
@@ -396,18 +482,18 @@ class _Reading:
             else:
                 self.scope["prompt"] = prompt
             result.item, result.response = item, "/".join(parts)
+        # Another run has other answers under the same ids; its judges' files have the same ones.
+        graded = sorted({(r.response, r.said) for r in self.results if r.calls})
+        self.scope["outputs"] = _digest(json.dumps(graded), _SHORT_HEX)
 
     def _ids(self) -> list[str]:
         """The item of each result: an id among its variables where it tells them apart, else a digest."""
-        digests = [
-            _digest(json.dumps(r.variables, ensure_ascii=False, sort_keys=True))
-            for r in self.results
-        ]
-        spelled = {k.lower(): k for r in self.results for k in r.variables}
+        digests = [r.variables for r in self.results]
+        spelled = {k.lower(): k for r in self.results for k in r.ids}
         for name in (spelled[n] for n in _IDS if n in spelled):
-            found = [_word(r.variables.get(name)) for r in self.results]
+            found = [r.ids.get(name) for r in self.results]
             pairs = set(zip(found, digests, strict=True))
-            if None not in found and len(pairs) == len(set(found)) == len({d for _, d in pairs}):
+            if None not in found and len(pairs) == len(set(found)) == len(set(digests)):
                 return [str(f) for f in found]
         return digests
 
@@ -441,107 +527,86 @@ class _Reading:
                 )
             )
 
-    def _called(self, calls: Sequence[tuple[_Result, _Call]]) -> None:
+    def _called(self, given: Iterable[tuple[_Result, Sequence[_Call]]]) -> None:
         """Names: the metric, else type and value; provider and number only where they are needed."""
+        groups = [(result, calls) for result, calls in given if calls]
+        asked: dict[_Asked, None] = {}
         items: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for result, call in calls:
-            items[call.kind, call.value].add(result.item)
-        several = len({r.item for r, _ in calls}) > 1
+        for result, calls in groups:
+            for call in calls:
+                asked[call.asked] = None
+                items[call.asked.kind, call.asked.value].add(result.item)
+        several = len({result.item for result, _ in groups}) > 1
 
-        def kind_and_value(call: _Call) -> str:
-            kind, value = call.kind or "assertion", call.value
-            if not value:
+        def kind_and_value(one: _Asked) -> str:
+            kind = one.kind or "assertion"
+            if not one.value:
                 return kind
-            if several and len(items[call.kind, value]) == 1:
+            if several and len(items[one.kind, one.value]) == 1:
                 self.pooled.add(kind)
                 return kind
-            return f"{kind}: {value}"
+            return f"{kind}: {one.value}"
 
+        bases = {one: one.metric or kind_and_value(one) for one in asked}
         judges: dict[str, dict[str, str]] = defaultdict(dict)
-        named: list[tuple[_Result, _Call, str, str]] = []
-        for result, call in calls:
-            base = call.metric or kind_and_value(call)
-            whole = as_text(call.judge) or ""
-            if whole not in judges[base]:
-                judge = _provider(call.judge)
+        for one, base in bases.items():
+            if one.judge not in judges[base]:
+                judge = one.model
                 if judge in judges[base].values():
-                    judge = f"{judge} #{_digest(whole, 4)}"
-                judges[base][whole] = judge
-            named.append((result, call, base, judges[base][whole]))
-        for _, call, base, judge in named:
-            call.name = f"{base} ({judge})" if len(judges[base]) > 1 and judge else base
-        twice = {
-            name for _, names in _grouped(named) for name, n in Counter(names).items() if n > 1
-        }
-        for _, call, base, _ in named:
-            if call.name in twice and call.metric == base:
-                call.name = f"{call.name}: {kind_and_value(call)}"
-        for result, call, _, _ in named:
-            key = (id(result), call.name)
-            self.named[key] += 1
-            if self.named[key] > 1:
-                call.name = f"{call.name} ({self.named[key]})"
+                    judge = f"{judge} #{_digest(one.judge, 4)}"
+                judges[base][one.judge] = judge
+        names: dict[_Asked, str] = {}
+        for one, base in bases.items():
+            judge = judges[base][one.judge]
+            names[one] = f"{base} ({judge})" if len(judges[base]) > 1 and judge else base
+        twice: set[str] = set()
+        for _, calls in groups:
+            inside = Counter(names[call.asked] for call in calls) if len(calls) > 1 else {}
+            twice.update(name for name, n in inside.items() if n > 1)
+        for one, base in bases.items():
+            if names[one] in twice and one.metric == base:
+                names[one] = f"{names[one]}: {kind_and_value(one)}"
+        for result, calls in groups:
+            for call in calls:
+                name = names[call.asked]
+                n = result.named[name] = result.named.get(name, 0) + 1
+                call.name = name if n == 1 else f"{name} ({n})"
 
     # --- rows ---
 
     def add(self) -> None:
         for result in sorted(self.results, key=lambda r: r.at):
             for call in result.calls:
-                unread = 0
                 for member in call.members:
-                    unread += self._call(result, member, 0)
-                self._call(result, call, unread)
+                    self._add(result, member)
+                self._add(result, call)
 
-    def _call(self, result: _Result, call: _Call, unread: int) -> bool:
-        """One row; returns whether there is no verdict in it."""
-        label, outcome, reason = self._verdict(call, unread)
+    def _add(self, result: _Result, call: _Call) -> None:
         self._fact(call)
         self.gathered.add(
             result.at,
             response=result.response,
             grader=call.name,
-            label=label,
-            outcome=outcome,
-            reason=reason,
+            label=call.label,
+            outcome=call.outcome,
+            reason=call.reason,
             cluster=result.item,
             vote=result.vote,
-            score=None if self.scores or outcome else _score(call.result),
+            score=call.score,
             **result.tags,
         )
-        return label is None
-
-    def _verdict(self, call: _Call, unread: int) -> tuple[str | None, str, str]:
-        given = call.result
-        reason = as_text(given.get("reason")) or ""
-        if call.failed or not given:
-            return None, "error", call.failed or "it has no result"
-        if mapping(given.get("metadata")).get("graderError") is True or (
-            _by_model(call.kind) and not given.get("pass") and _FAILED.search(reason)
-        ):
-            return None, _outcome(reason), reason
-        passed = given.get("pass")
-        if unread and (self.scores or passed is not True):
-            # It might have passed with the verdict that could not be read.
-            return None, "unparsed", f"{unread} of its members could not be read"
-        if self.scores:
-            score = _score(given)
-            return score, "" if score is not None else "unparsed", "it has no score"
-        if isinstance(passed, bool):
-            return (PASS if passed else FAIL), "", ""
-        return None, "unparsed", "it says neither pass nor fail"
 
     def _fact(self, call: _Call) -> None:
         facts = self.facts.setdefault(call.name, {})
-        kind = call.kind
+        kind = call.asked.kind
         if facts or not kind:
             return
         facts["kind"] = "person" if kind == "human" else "model" if _by_model(kind) else "code"
         facts["type"] = kind
-        model = _provider(call.judge)
-        if model:
-            facts["model"] = model
-        if call.value and facts["kind"] == "model" and kind not in self.pooled:
-            facts["prompt"] = call.value
+        if call.asked.model:
+            facts["model"] = call.asked.model
+        if call.asked.value and facts["kind"] == "model" and kind not in self.pooled:
+            facts["prompt"] = call.asked.value
 
     def notices(self) -> list[Text]:
         name = printable(self.source.name)
@@ -590,16 +655,6 @@ class _Reading:
             carried = {"scale": [], "off_scale": [], "graders": derived}
             made = [replaced(one, carried=carried) for one in made]
         return made
-
-
-def _grouped(
-    named: Sequence[tuple[_Result, _Call, str, str]],
-) -> Iterator[tuple[int, list[str]]]:
-    """The names of the assertions of each result."""
-    groups: dict[int, list[str]] = defaultdict(list)
-    for result, call, _, _ in named:
-        groups[id(result)].append(call.name)
-    yield from groups.items()
 
 
 def _tags(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -749,19 +804,13 @@ def _cells(
         reading.target_failed += 1
     elif metrics:
         scores = _named_scores(record, column)
-        calls = [_Call({"metric": m}, {"score": s}) for m, s in scores.items()]
+        calls = [reading.call({"metric": m}, {"score": s}) for m, s in scores.items()]
         reading.without += not calls
     else:
-        calls = [_Call({"metric": WHOLE}, {"pass": {"PASS": True, "FAIL": False}.get(status)})]
-    reading.results.append(
-        _Result(
-            at=at,
-            variables=dict(variables),
-            column=(column.target, column.prompt, place),
-            calls=calls,
-            said=record[column.start],
-        )
-    )
+        passed = {"PASS": True, "FAIL": False}.get(status)
+        calls = [reading.call({"metric": WHOLE}, {"pass": passed})]
+    asked = (column.target, column.prompt, place)
+    reading.keep(at, variables, asked, calls, said=record[column.start])
 
 
 def _note_lost(reading: _Reading, *, metrics: bool) -> None:
@@ -821,12 +870,18 @@ def read(source: Source, options: Options) -> list[Rows]:
             reading.result(at, value)
         return reading.rows()
     reading = _Reading(source, options, unit="result")
-    results = mapping(document(source, options)).get("results")
-    found = results if isinstance(results, list) else mapping(results).get("results")
-    if not isinstance(found, list):
+    there = False
+    for _, at, value in records(
+        source,
+        options,
+        reading.trouble,
+        lists=(("results",), ("results", "results")),
+    ):
+        there = True
+        if at:
+            reading.result(at, value)
+    if not there:
         raise InputError(f"{printable(source.name)}: there is no list results.results in it.")
-    for at, value in enumerate(found, start=1):
-        reading.result(at, value)
     return reading.rows()
 
 

@@ -35,6 +35,7 @@ class Basis(StrEnum):
     BANK = "recomputed from the verdicts that ship"
     COUNTS = "recomputed from the printed counts"
     FIGURES = "recomputed from other printed figures"
+    SIMULATED = "simulated anew, on another random stream"
     UNDETERMINED = "not determined by what is printed"
     LABELS = "not recomputable: the labels are not public"
 

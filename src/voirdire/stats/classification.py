@@ -24,6 +24,7 @@ from voirdire.document import Block, Column, Kind, Paragraph, Table, Tone, cell
 from voirdire.errors import UndefinedWarning
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
+from voirdire.resampling import left_out
 from voirdire.sides import ALL, Sides, different_lengths, sides
 from voirdire.stats import beta_binomial as core
 from voirdire.stats._checklist import KINDS, asks, beside_gold, empty_tally, responses
@@ -38,6 +39,7 @@ from voirdire.stats.base import (
     remembered,
 )
 from voirdire.stats.beta_binomial import Fits
+from voirdire.tally import Tally
 from voirdire.wording import Name, counted, say
 
 __all__ = ["effective_test_length", "livingston_lewis"]
@@ -233,9 +235,7 @@ def _solved(cells: Array, given: Given) -> Solved:
                 state=np.where(flat, core.NONE, fits.state),
             )
         if cells.ndim > 1:
-            seen = given["limits"]
-            seen[0] += fits.state.shape[0]
-            seen[1] += (fits.state == core.BINOMIAL).sum(0)
+            given["limits"].append((fits.state == core.BINOMIAL, cells[0].copy()))
         within = [c for c in cuts if c <= k]
         shape = (*fits.mean.shape, len(cuts))
         accuracy, consistency = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -587,10 +587,12 @@ def _part(scene: Scene, one: Sides, asked: Any) -> Part:
             cells[:, shape[0] - len(gate) :] = passes[:, 0] != passes[:, 1]
         return cells
 
-    limits = [0, np.zeros(len(places), dtype=np.int64)]
-    scene.memory[("classification", one.keys)] = limits
+    tally = scene.summed(one.rows, cells_of, shape)
+    # Of each resampled bank, in the order of the engine: which sides, and the first bank's totals.
+    limits: list[tuple[Array, Array]] = []
+    scene.memory[("classification", one.keys)] = (tally, limits)
     return Part(
-        tally=scene.summed(one.rows, cells_of, shape),
+        tally=tally,
         asks=asked,
         given={
             "k": k,
@@ -1014,17 +1016,27 @@ def _limits(scene: Scene) -> Any:
     """How many of the resampled banks stood at the binomial limit, where any did."""
     said = []
     for one in sides(scene) if scene.bank is not None else ():
-        limits = scene.memory.get(("classification", one.keys))
-        if limits is None:
+        tally, limits = scene.memory.get(("classification", one.keys), (None, ()))
+        if not limits:
             continue
-        for key, many in zip(one.keys, limits[1].tolist(), strict=True):
+        at_limit = np.concatenate([states for states, _ in limits])
+        times = _times(tally, len(at_limit), limits[0][1])
+        banks = "resampled banks"
+        if times is not None:
+            banks = "banks with one cluster left out"
+            if scene.bank is not None and scene.bank.own_cluster:
+                banks = "banks with one response left out"
+        else:
+            times = np.ones(len(at_limit), dtype=np.int64)
+        for key, many in zip(one.keys, (times @ at_limit[: len(times)]).tolist(), strict=True):
             if many:
                 said.append(
                     say(
-                        "{grader}: in {many} of {all} resampled banks",
+                        "{grader}: in {many} of {all} {banks}",
                         grader=_side(scene, key) if key.other else Name(key.grader),
                         many=counted(many),
-                        all=counted(limits[0]),
+                        all=counted(int(times.sum())),
+                        banks=banks,
                     )
                 )
     if not said:
@@ -1036,6 +1048,19 @@ def _limits(scene: Scene) -> Any:
         *text,
         " the totals spread no more than a binomial. They count, with one share for all responses.",
     )
+
+
+def _times(tally: Tally, banks: int, first: Array) -> Array | None:
+    """How many clusters each of the jackknife's banks stands for; ``None`` where banks were drawn.
+
+    The jackknife leaves out each distinct row once, and where rows are very many once a statistic;
+    ``first`` are the totals of the first bank.
+    """
+    left = list(left_out(tally))
+    if not left or not np.array_equal(left[0][0][0], first):
+        return None
+    times = np.concatenate([clusters for _, clusters, _ in left])
+    return times if banks % len(times) == 0 else None
 
 
 FAMILY = Family(

@@ -9,12 +9,14 @@ used (then 0).
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from voirdire.document import Block, Column, Kind, Paragraph, Table, Tone, cell
+from voirdire.errors import NegativeEstimateWarning
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.sides import ALL, Sides, different_lengths, sides
@@ -69,14 +71,13 @@ def _component(name: str, title: str, question: str, *, used: bool) -> Estimand:
         title=title if used else f"{title}, as computed",
         question=question,
         describes=Describes.BANK,
-        keys=("grader",),
+        keys=("grader", "other"),
         unit=Unit.COEFFICIENT,
         scale=Scale.PLAIN,
         low=0 if used else None,
         reading=(
-            f"A variance of verdicts; a negative one is used as 0. {BANK}"
-            if used
-            else "A variance of verdicts; the estimate can be negative."
+            "A variance of verdicts, in a phrasing study of scores (of totals: other = phrasings); "
+            + (f"a negative one is used as 0. {BANK}" if used else "the estimate can be negative.")
         ),
         moves_with=("the responses in the bank",),
         undefined_when=NO_MEANING,
@@ -94,7 +95,7 @@ _COMPONENTS = (
     (
         "component_residual",
         "Residual component",
-        "How far do verdicts differ beyond response and position?",
+        "How far do verdicts differ beyond response and position (or phrasing)?",
     ),
 )
 
@@ -177,7 +178,7 @@ class VarianceComponents(NamedTuple):
     used: Components
 
 
-def _crossed(
+def components_from(
     rows: Array, columns: Array, scores: Array, total: Array, n: Array, k: int
 ) -> VarianceComponents:
     """Components of ``n`` rows × ``k`` columns from sums of squares.
@@ -232,12 +233,23 @@ def phi_from(
     numerator is 0. nan where nothing varies or the denominator is not above 0.
     """
     rows, columns, residual = components
-    bias = rows / n + columns / k + residual / (n * k) if corrected else 0.0
-    distance = rows + (mean - mark) ** 2 - bias
+    distance = _distance(components, mean, n, k, mark, corrected=corrected)
     if used:
         distance = np.maximum(distance, 0)
     varies = (rows != 0) | (columns != 0) | (residual != 0)
     return np.where(varies, _share(distance, (columns + residual) / k), np.nan)
+
+
+def _distance(
+    components: Components, mean: Array, n: Array, k: int, mark: Array, *, corrected: bool
+) -> Array:
+    """The numerator of Φ(λ): how far responses are from the pass mark. What is rounding is 0."""
+    rows, columns, residual = components
+    bias = rows / n + columns / k + residual / (n * k) if corrected else np.zeros_like(rows)
+    squared = (mean - mark) ** 2
+    found = rows + squared - bias
+    size = np.abs(rows) + squared + np.abs(bias)
+    return np.where(np.abs(found) <= 1e-12 * size, 0.0, found)
 
 
 # --- cells: n, then for each side how often each position is met and the sum of squared totals ---
@@ -278,7 +290,7 @@ def _solve(cells: Array, given: Given) -> _Solved:
     each = cells[..., 1:].reshape(*cells.shape[:-1], given["sides"], k + 1)
     met = each[..., :k]
     total = met.sum(-1)
-    components = _crossed(each[..., k], (met**2).sum(-1), total, total, n, k)
+    components = components_from(each[..., k], (met**2).sum(-1), total, total, n, k)
     return _Solved(components=components, mean=total / (n * k), n=n)
 
 
@@ -410,7 +422,7 @@ def _plain(x: Any) -> tuple[VarianceComponents, float, int, int]:
     if scores.min() == scores.max():
         about = np.zeros_like(scores)
     with np.errstate(all="ignore"):
-        found = _crossed(
+        found = components_from(
             (about.sum(axis=1) ** 2).sum(),
             (about.sum(axis=0) ** 2).sum(),
             (about**2).sum(),
@@ -494,24 +506,26 @@ def phi_lambda(x: Any, cut: float, *, corrected: bool = True, raw: bool = False)
 
     A ratio of mean squared distances from the pass mark, not a probability and not comparable with
     an accuracy. ``cut`` is in units of the row sums (lines met). ``corrected``: with Brennan's
-    correction for bias. Negative components and a negative numerator are used as 0, unless ``raw``.
-    nan with an ``UndefinedWarning`` for missing scores, fewer than two rows or columns, scores that
-    are all the same, or (``raw``) a denominator that is not above 0.
+    correction for bias. Negative components and a negative numerator are used as 0, unless ``raw``;
+    where the numerator is negative the value is 0.0 with a ``NegativeEstimateWarning``: the responses
+    are too few, or too alike, to tell. nan with an ``UndefinedWarning`` for missing scores, fewer than
+    two rows or columns, scores that are all the same, or (``raw``) a denominator that is not above 0.
     Source: TWM Appendix A.3; Brennan and Kane 1977, Psychometrika 42, p. 609.
 
     >>> round(phi_lambda([[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]], 2), 3)
     0.667
     """
     components, mean, n, k = _plain(x)
+    held = components.raw if raw else components.used
+    at = np.asarray(mean), np.asarray(float(n)), k, np.asarray(cut / k if k else math.nan)
     with np.errstate(all="ignore"):
-        found = phi_from(
-            components.raw if raw else components.used,
-            np.asarray(mean),
-            np.asarray(float(n)),
-            k,
-            np.asarray(cut / k if k else math.nan),
-            corrected=corrected,
-            used=not raw,
+        found = phi_from(held, *at, corrected=corrected, used=not raw)
+        negative = not raw and k > 0 and _distance(held, *at, corrected=corrected) < 0
+    if negative and np.isfinite(found):
+        warnings.warn(
+            "the correction for bias makes the numerator negative, so 0 is used",
+            NegativeEstimateWarning,
+            stacklevel=2,
         )
     return said(found, f"{INCOMPLETE}; and scores that differ")
 
@@ -551,6 +565,9 @@ def _negative_numerators(scene: Scene, estimates: Estimates) -> list[Block]:
     for found in estimates.of("phi_lambda", slice=scene.slice):
         if found.number != 0 or found.key.other == ALL:
             continue
+        raw = estimates.get(PHI_LAMBDA_RAW.name, **_fields(found.key))
+        if raw is not None and raw.number == 0:
+            continue  # it is 0, and nothing was cut off
         made.append(
             Paragraph(
                 tone=Tone.NOTE,
@@ -563,6 +580,10 @@ def _negative_numerators(scene: Scene, estimates: Estimates) -> list[Block]:
             )
         )
     return made
+
+
+def _fields(key: Key) -> dict[str, str]:
+    return {"grader": key.grader, "other": key.other, "cut": key.cut, "slice": key.slice}
 
 
 def _components_table(scene: Scene, estimates: Estimates) -> list[Block]:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Cell, Column, Kind, Table, cell
+from voirdire.document import Block, Cell, Column, Kind, Table, cell, display, display_edge
 from voirdire.errors import UndefinedWarning
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
-from voirdire.estimate import Key
+from voirdire.estimate import Estimate, Key
 from voirdire.line_errors import LineErrors, counted_errors
 from voirdire.scene import Scene
 from voirdire.stats._checklist import KINDS
@@ -31,6 +31,7 @@ FEWEST_CLUSTERS = 3  # below which a line alone has no interval, as in :mod:`voi
 MOST_LINES = 2000  # lines with rows of their own in the results; of more, the worst
 MOST_CELLS = 1 << 21  # of one tally with all positions side by side
 MOST_SHOWN = 10  # lines in the report's table of worst lines
+MOST_QUESTIONS = 5  # of a judge, in its table of questions with the most errors
 MOST_POSITIONS = 120  # rows in its table of positions
 WORST_OF = 20  # the worst 5 % of lines: one in so many
 
@@ -578,15 +579,35 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
     made: list[Block] = [_rates_table(scene, estimates)]
     if any(c.total for c in counted.values()):
         made += [_concentration_table(scene, estimates, counted), _worst_table(scene, counted)]
+        made += _questions_table(scene)
     made += _positions_table(scene, estimates)
     return [*made, *position_figures(scene, estimates), *worst_lines_figures(scene, estimates)]
 
 
-def _three(scene: Scene, estimates: Estimates, grader: str, line: str = "") -> tuple[Cell, ...]:
-    key = {"grader": grader, "line": line, "slice": scene.slice}
-    return tuple(cell(estimates.get(s.name, **key)) for s in RATES)
+def _at_edge(estimate: Estimate | None) -> Estimate | None:
+    """The estimate with the interval for rare events where it has one beside percentiles."""
+    if estimate is None or estimate.edge is None:
+        return estimate
+    return replace(estimate, interval=estimate.edge)
 
 
+def _with_agreement(rates: Sequence[Estimate | None]) -> tuple[Cell, ...]:
+    """The cells of the three rates, with 1 − element error and its interval after the first."""
+    error, *rest = (cell(e) for e in rates)
+    agreement = error
+    if isinstance(error.value, float):
+        agreement = replace(
+            error,
+            value=1 - error.value,
+            low=None if error.high is None else 1 - error.high,
+            high=None if error.low is None else 1 - error.low,
+        )
+    return (error, agreement, *rest)
+
+
+AGREEMENT_COLUMN = Column(
+    title="agreement", kind=Kind.SHARE, help="of verdicts with gold: 1 − element error"
+)
 RATE_COLUMNS = (
     Column(title="element error", kind=Kind.SHARE),
     Column(title="false accepts", kind=Kind.SHARE, help="of the absent elements"),
@@ -602,7 +623,7 @@ def _rates_table(scene: Scene, estimates: Estimates) -> Table:
         rows.append(
             (
                 cell(Name(grader)),
-                *_three(scene, estimates, grader),
+                *_with_agreement(found),
                 cell(estimates.get("element_error_unparsed_wrong", **key)),
                 *(cell(e.n if e is not None else None, Kind.COUNT) for e in found),
             )
@@ -611,7 +632,9 @@ def _rates_table(scene: Scene, estimates: Estimates) -> Table:
         title="Errors of verdicts against gold",
         columns=(
             Column(title="judge", kind=Kind.NAME),
-            *RATE_COLUMNS,
+            *RATE_COLUMNS[:1],
+            AGREEMENT_COLUMN,
+            *RATE_COLUMNS[1:],
             Column(
                 title="error, unread as errors",
                 kind=Kind.SHARE,
@@ -624,9 +647,29 @@ def _rates_table(scene: Scene, estimates: Estimates) -> Table:
         rows=tuple(rows),
         note=(
             "Verdicts that both gave. False accepts are a share of the absent elements, false rejects "
-            "of the present ones.",
+            "of the present ones. Agreement is 1 less the element error.",
+            *_rare(scene, estimates),
         ),
     )
+
+
+def _rare(scene: Scene, estimates: Estimates) -> Text:
+    """The edge intervals of rates that the bootstrap gave percentiles."""
+    said: Text = ()
+    for grader in scene.panel:
+        for statistic in RATES:
+            one = estimates.get(statistic.name, grader=grader, line="", slice=scene.slice)
+            if one is None or one.edge is None:
+                continue
+            said += say(
+                "{mark}{title} of {grader}, {value}, have {edge}",
+                mark="; " if said else " Where events are rare percentiles are too short: ",
+                title=statistic.estimand.title.lower(),
+                grader=Name(grader),
+                value=display(cell(one)),
+                edge=display_edge(one),
+            )
+    return (*said, ".") if said else ()
 
 
 def _concentration_table(
@@ -713,6 +756,49 @@ def _worst_table(scene: Scene, counted: Mapping[str, LineErrors]) -> Table:
     )
 
 
+def _questions_table(scene: Scene) -> list[Block]:
+    """The questions with the most errors on their lines, where each has lines of its own."""
+    assert scene.bank is not None
+    if not scene.bank.own:
+        return []
+    rows = [
+        (
+            cell(Name(grader)),
+            cell(Name(one.question)),
+            cell(one.errors, Kind.COUNT),
+            cell(one.verdicts, Kind.COUNT),
+        )
+        for grader in scene.panel
+        for one in errors_by_question(scene, grader)[:MOST_QUESTIONS]
+        if one.errors
+    ]
+    return [
+        Table(
+            title="Questions with the most errors",
+            columns=(
+                Column(title="judge", kind=Kind.NAME),
+                Column(title="question", kind=Kind.NAME),
+                Column(title="errors", kind=Kind.COUNT),
+                Column(title="verdicts", kind=Kind.COUNT),
+            ),
+            rows=tuple(rows),
+            note=(f"At most {MOST_QUESTIONS} questions of a judge, by errors, then by name.",),
+        )
+    ]
+
+
+def _counts(scene: Scene, grader: str) -> dict[str, tuple[Cell, Cell]]:
+    """Of each line false accepts of the absent elements and false rejects of the present, as counts."""
+    found = counted_errors(scene, grader)
+    return {
+        line: (
+            cell(f"{found.accepted[i]:,} of {found.absent[i]:,}"),
+            cell(f"{found.rejected[i]:,} of {found.verdicts[i] - found.absent[i]:,}"),
+        )
+        for i, line in enumerate(found.lines)
+    }
+
+
 def _positions_table(scene: Scene, estimates: Estimates) -> list[Block]:
     bank = scene.bank
     assert bank is not None
@@ -720,24 +806,35 @@ def _positions_table(scene: Scene, estimates: Estimates) -> list[Block]:
     judges = scene.panel[: max(1, MOST_POSITIONS // width)]
     if width > MOST_POSITIONS:
         return []
-    rows = [
-        (
-            cell(Name(grader)),
-            cell(str(j + 1)) if bank.own else cell(Name(bank.lines[j])),
-            *_three(scene, estimates, grader, f"position:{j + 1}"),
-        )
-        for grader in judges
-        for j in range(width)
-        if estimates.get(
-            "element_error", grader=grader, line=f"position:{j + 1}", slice=scene.slice
-        )
-        is not None
-    ]
+    rows, rare = [], False
+    for grader in judges:
+        counts = {} if bank.own else _counts(scene, grader)
+        for j in range(width):
+            at = {"grader": grader, "line": f"position:{j + 1}", "slice": scene.slice}
+            found = [estimates.get(s.name, **at) for s in RATES]
+            if found[0] is None:
+                continue
+            rare = rare or any(e is not None and e.edge is not None for e in found)
+            edged, line = [_at_edge(e) for e in found], bank.lines[j]
+            rows.append(
+                (
+                    cell(Name(grader)),
+                    cell(str(j + 1)) if bank.own else cell(Name(line)),
+                    *(counts.get(line, (cell("–"), cell("–"))) if not bank.own else ()),
+                    *(map(cell, edged) if bank.own else _with_agreement(edged)),
+                )
+            )
     if not rows:
         return []
     note: Text = ()
+    if rare:
+        note = (
+            "Where fewer than five clusters have an error, or a right verdict, the interval is the one "
+            "for rare events (Korn–Graubard); the results have the percentiles. ",
+        )
     if bank.own:
         note = (
+            *note,
             "Each question has its own checklist: a position pools one line of every question.",
         )
     if len(judges) < len(scene.panel):
@@ -749,7 +846,16 @@ def _positions_table(scene: Scene, estimates: Estimates) -> list[Block]:
             columns=(
                 Column(title="judge", kind=Kind.NAME),
                 Column(title="position") if bank.own else Column(title="line", kind=Kind.NAME),
-                *RATE_COLUMNS,
+                *(
+                    ()
+                    if bank.own
+                    else (Column(title="accepted of absent"), Column(title="rejected of present"))
+                ),
+                *(
+                    RATE_COLUMNS
+                    if bank.own
+                    else (RATE_COLUMNS[0], AGREEMENT_COLUMN, *RATE_COLUMNS[1:])
+                ),
             ),
             rows=tuple(rows),
             note=note,

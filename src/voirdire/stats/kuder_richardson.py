@@ -902,14 +902,18 @@ def kr21(totals: Any, k: int, ddof: float = 1) -> float:
     """KR-21 from totals ``(n,)`` of ``k`` yes/no lines: KR-20 if all lines were met equally often.
 
     The variance of totals has n − ``ddof`` (1 by default). Missing totals (nan, None) are left out.
-    nan with an ``UndefinedWarning`` for fewer than two lines or totals, or equal totals.
+    nan with an ``UndefinedWarning`` for fewer than two lines or totals, or equal totals. Raises
+    ``ValueError`` for totals below 0 or above ``k``.
     Source: Kuder and Richardson 1937, Psychometrika 2, p. 159, equation 21.
 
     >>> round(kr21([3, 2, 1, 0], 3), 3)
     0.825
     """
     values = np.asarray(totals, dtype=np.float64).ravel()
-    values = values[np.isfinite(values)]
+    values = values[~np.isnan(values)]
+    wrong = (values < 0) | (values > k)
+    if wrong.any():
+        raise ValueError(f"a total of {values[wrong][0]:g}: totals are from 0 to k")
     found: Any = np.nan
     if len(values):
         squares = _positive(((values - values.mean()) ** 2).sum(), (values**2).sum())

@@ -17,6 +17,8 @@ from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.orders import ONE, TWO, orders_of
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
+from voirdire.stats.pairwise import MOST_PAIRS_SHOWN, ONE_CLASS, pairs
+from voirdire.stats.pairwise import S_KAPPA as PAIR_KAPPA
 from voirdire.wording import Name, Text, say
 
 __all__ = ["order_preference", "position_flip_rate"]
@@ -25,6 +27,7 @@ ZHENG = (
     "Zheng et al. 2023, Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, arXiv 2306.05685"
 )
 NO_PAIR = "no pair could be read in both orders"
+NO_ORDER_IN_COMMON = "the two share no pair that both could be read on in the same order"
 NONE_DECIDED = "no verdict for a side on a pair that could be read in both orders"
 
 FLIP_RATE = Estimand(
@@ -96,6 +99,50 @@ PATTERN = Estimand(
     undefined_when="no pair could be read in any order",
     source=Source(text=f"{ZHENG}, Table 2"),
 )
+ORDER_AGREEMENT = Estimand(
+    name="order_agreement",
+    title="Agreement, order by order",
+    question=(
+        "Of the verdicts on pairs that both graders gave in the same order, on which share do they give "
+        "the same verdict?"
+    ),
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    needs=("label", "vote", "order"),
+    low=0,
+    high=1,
+    reading=(
+        "Each order of a pair is a verdict of its own, so that verdicts count which flip and leave the "
+        "pair without a label; n counts verdicts. Read it beside kappa."
+    ),
+    moves_with=("how many pairs of the bank are close", "how readily the two call a tie"),
+    undefined_when=NO_ORDER_IN_COMMON,
+    source=Source(text=f"{ZHENG}, section 4.2 (agreement of two judges)"),
+)
+ORDER_KAPPA = Estimand(
+    name="order_kappa",
+    title="Cohen’s kappa, order by order",
+    question=(
+        "How far do two graders agree beyond chance on verdicts that both gave in the same order of a "
+        "pair?"
+    ),
+    describes=Describes.BOTH,
+    keys=("grader", "other"),
+    unit=Unit.COEFFICIENT,
+    scale=Scale.FISHER_Z,
+    needs=("label", "vote", "order"),
+    low=-1,
+    high=1,
+    reading=(
+        "1: perfect, 0: as by chance. The verdicts are one side, the other and a tie; a preference for a "
+        "place that both share makes it higher. Here n counts verdicts."
+    ),
+    moves_with=("how common each verdict is in the bank",),
+    undefined_when=ONE_CLASS,
+    source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+)
 SAME, FIRST, SECOND = "same", "first", "second"
 TIE_ONCE, READ_ONCE = "tie_once", "read_once"
 PATTERNS = (SAME, FIRST, SECOND, TIE_ONCE, READ_ONCE)
@@ -158,6 +205,35 @@ def _any_order(cells: Array, given: Given) -> Array:
 
 S_FLIPS = Statistic(estimand=FLIP_RATE, solve=_flip_rate, n=_pairs, share=_flips)
 S_PREFERENCE = Statistic(estimand=PREFERENCE, solve=_preference, n=_decided, share=_for_first)
+
+
+def _agreed(cells: Array, given: Given) -> tuple[Array, Array]:
+    return cells.trace(axis1=-2, axis2=-1)[..., None], cells.sum((-2, -1))[..., None]
+
+
+def _agreement(cells: Array, given: Given) -> Array:
+    events, trials = _agreed(cells, given)
+    return np.asarray(events / trials)
+
+
+def _verdicts(cells: Array, given: Given) -> Array:
+    return _agreed(cells, given)[1]
+
+
+def _why_no_kappa(totals: Array, given: Given) -> Sequence[str]:
+    return [NO_ORDER_IN_COMMON if totals.sum() == 0 else ONE_CLASS]
+
+
+# Cells of these two: verdicts of both graders on one pair in one order, (3, 3).
+S_AGREEMENT = Statistic(estimand=ORDER_AGREEMENT, solve=_agreement, n=_verdicts, share=_agreed)
+S_KAPPA = Statistic(
+    estimand=ORDER_KAPPA,
+    solve=PAIR_KAPPA.solve,
+    n=_verdicts,
+    share=_agreed,
+    from_share=PAIR_KAPPA.from_share,
+    reason=_why_no_kappa,
+)
 S_PATTERN = Statistic(estimand=PATTERN, solve=_patterns, n=_any_order, unweighted=True)
 
 
@@ -177,6 +253,18 @@ def parts(scene: Scene) -> Iterable[Part]:
         patterns = tuple(Key(grader=grader, class_=p) for p in PATTERNS)
         asks = ((S_FLIPS, key), (S_PREFERENCE, key), (S_PATTERN, patterns))
         yield Part(tally=tally, asks=asks)
+    for grader, other in pairs(scene):
+        mine, theirs = (
+            np.concatenate([found.ab[:, at], found.ba[:, at]])
+            for at in (scene.places[grader], scene.places[other])
+        )
+        if not ((mine >= 0).any() and (theirs >= 0).any()):
+            continue
+        both = np.flatnonzero((mine >= 0) & (theirs >= 0))
+        cells = mine[both] * UNREAD + theirs[both]
+        tally = scene.counted(both % len(found.ab), cells, (UNREAD, UNREAD))
+        key = (Key(grader=grader, other=other),)
+        yield Part(tally=tally, asks=((S_AGREEMENT, key), (S_KAPPA, key)))
 
 
 def position_flip_rate(ab: Any, ba: Any) -> float:
@@ -279,6 +367,45 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
             ),
             rows=tuple(rows),
             note=_note(scene, left_out),
+        ),
+        *_agreements(scene, estimates),
+    ]
+
+
+def _agreements(scene: Scene, estimates: Estimates) -> list[Block]:
+    """How far graders agree on verdicts in one order, of which a pair's label may keep nothing."""
+    found = estimates.of("order_agreement", slice=scene.slice)
+    rows = []
+    for one in found[:MOST_PAIRS_SHOWN]:
+        key = {"grader": one.key.grader, "other": one.key.other, "slice": scene.slice}
+        rows.append(
+            (
+                cell(Name(one.key.grader)),
+                cell(Name(one.key.other)),
+                cell(one),
+                cell(estimates.get("order_kappa", **key)),
+                cell(one.n, Kind.COUNT),
+            )
+        )
+    if not rows:
+        return []
+    more = f" The first {len(rows)} of {len(found)} pairs of graders." * (len(found) > len(rows))
+    return [
+        Table(
+            title="Agreement on verdicts in the same order",
+            columns=(
+                Column(title="grader", kind=Kind.NAME),
+                Column(title="other", kind=Kind.NAME),
+                Column(title="agreement", kind=Kind.SHARE),
+                Column(title="kappa", kind=Kind.COEFFICIENT),
+                Column(title="verdicts", kind=Kind.COUNT, help="that both gave in the same order"),
+            ),
+            rows=tuple(rows),
+            note=(
+                "Each order of a pair counts by itself, also where the two orders differ and the pair has "
+                "no label. The verdicts are one side, the other and a tie; a place that both prefer makes "
+                f"them agree.{more}",
+            ),
         )
     ]
 
@@ -300,7 +427,7 @@ def _note(scene: Scene, left_out: str) -> Text:
 
 FAMILY = Family(
     name="pairwise_order",
-    statistics=(S_FLIPS, S_PREFERENCE, S_PATTERN),
+    statistics=(S_FLIPS, S_PREFERENCE, S_PATTERN, S_AGREEMENT, S_KAPPA),
     parts=parts,
     section="Both orders of a pair",
     order=24,

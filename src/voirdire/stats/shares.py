@@ -10,12 +10,16 @@ import numpy as np
 from voirdire.document import Block, Cell, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
+from voirdire.grid import NO_MAJORITY
 from voirdire.intervals import wilson
 from voirdire.labels import ALL_OUTCOMES
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
 from voirdire.wording import Name, Text, counted, percent, say
 
 __all__ = ["wilson_interval"]
+
+NO_LABEL = "the grader gave no readable label"
+NONE_ELECTED = "no response has a majority among its votes"
 
 LABEL_COUNT = Estimand(
     name="label_count",
@@ -40,7 +44,7 @@ LABEL_SHARE = Estimand(
     low=0,
     high=1,
     moves_with=("the responses in the bank",),
-    undefined_when="the grader gave no readable label",
+    undefined_when=NO_LABEL,
     source=Source(text='"The Missing Compliance Class", Figure 4'),
 )
 RATE = Estimand(
@@ -55,7 +59,7 @@ RATE = Estimand(
     high=1,
     reading="A grader’s rate is not the true rate: another grader gives another on the same responses.",
     moves_with=("the responses in the bank", "the grader"),
-    undefined_when="the grader gave no readable label",
+    undefined_when=NO_LABEL,
     source=Source(text='"The Missing Compliance Class", Table 1'),
 )
 
@@ -95,13 +99,27 @@ S_COUNT = Statistic(
     n=_total,
     reason=lambda totals, given: [LABEL_COUNT.undefined_when] * (totals.shape[-1] - 1),
 )
-S_SHARE = Statistic(estimand=LABEL_SHARE, solve=_label_share, n=_total, share=_share_parts)
-S_RATE = Statistic(estimand=RATE, solve=_rate, n=_total, share=_rate_parts)
+
+
+def _no_label(totals: Array, given: Given) -> Sequence[str]:
+    return [given["no_label"]] * max(totals.shape[-1] - 1, len(given["rates"]))
+
+
+S_SHARE = Statistic(
+    estimand=LABEL_SHARE, solve=_label_share, n=_total, share=_share_parts, reason=_no_label
+)
+S_RATE = Statistic(estimand=RATE, solve=_rate, n=_total, share=_rate_parts, reason=_no_label)
 
 
 def parts(scene: Scene) -> Iterable[Part]:
-    given = {"rates": scene.rates}
     for grader in scene.names:
+        no_label = NO_LABEL
+        if (
+            scene.grid is not None
+            and (scene.grid.outcomes[:, scene.places[grader]] == NO_MAJORITY).any()
+        ):
+            no_label = NONE_ELECTED
+        given = {"rates": scene.rates, "no_label": no_label}
         classes = tuple(Key(grader=grader, class_=c) for c in scene.classes)
         asks: list[tuple[Statistic, tuple[Key, ...]]] = [(S_COUNT, classes), (S_SHARE, classes)]
         if scene.rates:

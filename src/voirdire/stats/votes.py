@@ -14,14 +14,19 @@ from voirdire.document import Block, Cell, Column, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
 from voirdire.grid import MISSING_CODE, Grid
+from voirdire.grid import NO_MAJORITY as ELECTED_NOBODY
 from voirdire.orders import ORDER, orders_of
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name, counted
+from voirdire.wording import Name, counted, percent
 
 __all__ = ["self_disagreement"]
 
+MOST_CLASSES = 12  # that a table of single votes shows
 TABLE5 = Source(text='"The Missing Compliance Class", Table 5')
 NO_TWO_VOTES = "no response has two readable votes"
+NO_TWO_IN_ORDER = (
+    "no pair has two readable votes in the same order, and votes in different orders are no repeats"
+)
 RULES = {"first": "first readable vote", "majority": "majority of the votes"}
 
 SELF_DISAGREEMENT = Estimand(
@@ -100,8 +105,16 @@ def _nobody(cells: Array, given: Given) -> Array:
     return np.where(read > 0, nobody, np.nan)
 
 
+def _no_two(totals: Array, given: Given) -> Sequence[str]:
+    return [NO_TWO_IN_ORDER if given.get("orders") else NO_TWO_VOTES]
+
+
 S_DISAGREEMENT = Statistic(
-    estimand=SELF_DISAGREEMENT, solve=_disagreement, n=_both, share=_second_of_both
+    estimand=SELF_DISAGREEMENT,
+    solve=_disagreement,
+    n=_both,
+    share=_second_of_both,
+    reason=_no_two,
 )
 S_NO_MAJORITY = Statistic(estimand=NO_MAJORITY, solve=_nobody, n=_both)
 
@@ -157,7 +170,8 @@ def parts(scene: Scene) -> Iterable[Part]:
         return
     cast = ballots(grid)
     alike = cast
-    if orders_of(scene) is not None:
+    orders = orders_of(scene) is not None
+    if orders:
         # Another order of the two is another question, and no repeat of the same call.
         alike = ballots(grid, apart=grid.votes.tags[ORDER][1])
     of_all, of_alike = _by_grader(cast, len(grid.graders)), _by_grader(alike, len(grid.graders))
@@ -174,7 +188,11 @@ def parts(scene: Scene) -> Iterable[Part]:
             (S_NO_MAJORITY, cast.row[any_], nobody),
         ):
             tally = scene.counted(rows, events.astype(np.int64), (2,))
-            yield Part(tally=tally, asks=((statistic, (Key(grader=grader),)),))
+            yield Part(
+                tally=tally,
+                asks=((statistic, (Key(grader=grader),)),),
+                given={"orders": orders},
+            )
 
 
 def _of_bank(scene: Scene, bank: Bank) -> Iterable[Part]:
@@ -270,14 +288,55 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 ),
                 rows=tuple(rows),
                 note=(
-                    "Repeats under one prompt show the noise of decoding and nothing of whether the "
-                    "labels are right. No majority: no class has more than half of the calls; under "
+                    f"{_what_differs(scene)} No majority: no class has more than half of the calls; under "
                     f"the rule “majority” there is no label then. Labels here: the "
                     f"{RULES[scene.options.vote_rule]}.",
                 ),
             )
         )
-    return [*made, *_rules(scene, estimates)]
+    return [*made, *_single(scene), *_rules(scene, estimates)]
+
+
+def _single(scene: Scene) -> list[Block]:
+    """The single votes of graders whose votes elect nobody somewhere: there labels do not tell of them."""
+    grid = scene.grid
+    if grid is None or grid.votes is None or len(scene.classes) > MOST_CLASSES:
+        return []
+    counts = grid.votes_by_class()
+    rows = []
+    for grader in scene.panel:
+        g = scene.places[grader]
+        read = int(counts[g].sum())
+        if read and (grid.outcomes[:, g] == ELECTED_NOBODY).any():
+            cells = (f"{counted(n)} ({percent(n / read)})" for n in counts[g].tolist())
+            rows.append((cell(Name(grader)), *map(cell, cells), cell(float(read), Kind.COUNT)))
+    if not rows:
+        return []
+    return [
+        Table(
+            title="Single votes by class",
+            columns=(
+                Column(title="grader", kind=Kind.NAME),
+                *(Column(title=Name(c)) for c in scene.classes),
+                Column(title="votes", kind=Kind.COUNT, help="that could be read"),
+            ),
+            rows=tuple(rows),
+            note=(
+                "All readable votes, also those of responses without a majority, which have no label. "
+                "Votes on one response hang together, so these shares have no interval.",
+            ),
+        )
+    ]
+
+
+def _what_differs(scene: Scene) -> str:
+    held = scene.grid if scene.grid is not None else scene.bank
+    if held is not None and held.phrasings is not None:
+        return (
+            "The calls came under several phrasings, so votes differ by wording as well as by the noise of "
+            "decoding; the phrasing study above tells the two apart."
+        )
+    return "Repeats under one prompt show the noise of decoding and nothing of whether the labels are right."
 
 
 def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
@@ -321,7 +380,8 @@ def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
             ),
             rows=tuple(rows),
             note=(
-                f"Verdicts here: the {RULES[scene.options.vote_rule]}. "
+                (f"{_what_differs(scene)} " if bank.phrasings is not None else "")
+                + f"Verdicts here: the {RULES[scene.options.vote_rule]}. "
                 + (
                     "Where neither yes nor no has more than half of the votes the line has no "
                     "verdict, and its response no total: it is no unread call. The last column "

@@ -1,0 +1,655 @@
+"""The phrasing study: hand-worked values, known truth, bad input, and what the report says of it."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import voirdire as vd
+from tests.test_figures import NASTY, SVG, parsed, words
+from voirdire.auditing import Audit
+from voirdire.document import Figure, Table
+from voirdire.figures.phrasing_components import DRAWING
+from voirdire.stats import phrasing, random_effects
+from voirdire.stats.random_effects import (
+    analysis_of_variance,
+    chi_square_interval,
+    dependability_interval,
+    modified_large_sample,
+    reml_components,
+    restricted_likelihood,
+)
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+# Six responses under three phrasings: FC-26 of the field cases.
+SIX = [[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1], [0, 0, 0], [0, 0, 0]]
+
+
+def table(scores: Any, *, grader: str = "judge", gold: Any = None) -> pl.DataFrame:
+    """One row a call: responses × phrasings (× votes) of texts or numbers; ``None`` is no row."""
+    rows: list[tuple[str, str, str | None, str, str]] = []
+    for i, row in enumerate(scores):
+        for j, cell in enumerate(row):
+            for v, label in enumerate(cell if isinstance(cell, list | tuple) else [cell]):
+                if label is not None:
+                    rows.append((f"r{i + 1}", grader, f"p{j + 1}", str(v + 1), str(label)))
+        if gold is not None:
+            rows.append((f"r{i + 1}", "gold", None, "1", str(gold[i])))
+    return pl.DataFrame(
+        rows, schema=["response", "grader", "phrasing", "vote", "label"], orient="row"
+    )
+
+
+def audit(frame: pl.DataFrame, **options: Any) -> Audit:
+    named = {"layout": "long", "phrasing": "phrasing", "vote": "vote"}
+    return vd.audit(vd.read(frame, **{**named, **options}))
+
+
+def row(found: Audit, statistic: str, **key: Any) -> dict[str, Any]:
+    rows = found.results.filter(pl.col("statistic") == statistic)
+    for column, value in key.items():
+        rows = rows.filter(pl.col(column) == value)
+    assert len(rows) == 1, (statistic, len(rows))
+    return rows.row(0, named=True)
+
+
+def value(found: Audit, statistic: str, **key: Any) -> float:
+    held = row(found, statistic, **key)["value"]
+    assert held is not None
+    return float(held)
+
+
+def report(found: Audit, tmp_path: Path) -> str:
+    """The section of the report, as one line of text."""
+    found.write(tmp_path / "audit.txt")
+    text = (tmp_path / "audit.txt").read_text(encoding="utf-8")
+    assert "DOES THE WORDING MATTER?" in text
+    return " ".join(text.split("DOES THE WORDING MATTER?")[1].split("FOR THE PAPER")[0].split())
+
+
+# --- hand-worked -------------------------------------------------------------------------------------
+
+
+def test_six_responses_by_hand() -> None:
+    # Row means 2/3, 2/3, 2/3, 1, 0, 0 about 1/2: SS 3 · (3/36 + 1/4 + 1/2) = 5/2, MS 1/2. Every phrasing
+    # says yes three times: SS 0. All: SS 18/4 = 9/2, so the rest is 2, MS 2/10.
+    found = audit(table(SIX))
+    assert value(found, "component_response_raw") == pytest.approx((1 / 2 - 1 / 5) / 3)
+    assert value(found, "component_phrasing_raw") == pytest.approx((0 - 1 / 5) / 6)
+    assert value(found, "component_residual_raw") == pytest.approx(1 / 5)
+    assert value(found, "component_phrasing") == 0
+    # 0.1 / (0.1 + 0.2 / 3) = 0.6, not 0.64 with the negative component.
+    assert value(found, "dependability_mean") == pytest.approx(0.6)
+    assert value(found, "dependability_single") == pytest.approx(1 / 3)
+    assert value(found, "dependability_fixed") == pytest.approx(0.6)
+    assert value(found, "flip_rate") == 3 / 6
+
+
+def test_the_field_case_is_these_six() -> None:
+    file = SHARED / "cases" / "inputs" / "phrasings.csv"
+    if not file.is_file():
+        pytest.skip("the shared cases are not beside this checkout")
+    wide = pl.read_csv(file)
+    assert wide.drop("id").rows() == [tuple(r) for r in SIX]
+
+
+def test_no_root_of_a_negative_component_reaches_the_report(tmp_path: Path) -> None:
+    text = report(audit(table(SIX)), tmp_path)
+    assert "-0.033" in text
+    assert "0 is used" in text
+    assert "nan" not in text
+
+
+def test_flips_are_listed_by_name_the_first_twenty(tmp_path: Path) -> None:
+    assert "judge, class: 3 responses flip: r1, r2 and r3." in report(audit(table(SIX)), tmp_path)
+    many = report(audit(table([["a", "b"]] * 30)), tmp_path)
+    assert "30 responses flip: r1, r10, " in many
+    assert many.count(" and 10 more.") == 1
+
+
+def test_votes_are_taken_out_of_the_cells() -> None:
+    # Cell means 1, 2 / 3, 3 / 5, 7 with calls ±1 about them: within, each cell has SS 2 on one degree.
+    found = audit(table([[(0, 2), (1, 3)], [(2, 4), (2, 4)], [(4, 6), (6, 8)]]))
+    assert value(found, "component_vote") == pytest.approx(2)
+    means = analysis_of_variance([[1, 2], [3, 3], [5, 7]])
+    both = means.raw["pi"] - 2 / 2
+    assert value(found, "component_response_phrasing_raw") == pytest.approx(both)
+    assert value(found, "component_response_phrasing") == max(both, 0)
+    assert value(found, "component_response") == pytest.approx(means.raw["p"])
+    assert value(found, "component_phrasing") == pytest.approx(means.raw["i"])
+    assert not len(found.results.filter(pl.col("statistic") == "component_residual"))
+    used = means.raw["p"]
+    error = means.raw["i"] + 2 / 2
+    assert value(found, "dependability_single") == pytest.approx(used / (used + error))
+    assert value(found, "dependability_mean") == pytest.approx(used / (used + error / 2))
+    assert value(found, "dependability_fixed") == pytest.approx(used / (used + 2 / 4))
+
+
+def test_an_interaction_counts_for_fixed_phrasings_once_noise_is_told_apart() -> None:
+    rng = np.random.default_rng(4)
+    x = np.round(
+        rng.normal(0, 20, (30, 1, 1)) + rng.normal(0, 10, (30, 3, 1)) + rng.normal(0, 3, (30, 3, 2))
+    )
+    found = audit(table(x.astype(int).tolist()))
+    raw = analysis_of_variance(np.round(x), "v:(p x r)").used
+    universe = raw["p"] + raw["pr"] / 3
+    expected = universe / (universe + raw["v:pr"] / 6)
+    assert value(found, "dependability_fixed") == pytest.approx(expected)
+    for name, own in (
+        ("response", "p"),
+        ("phrasing", "r"),
+        ("response_phrasing", "pr"),
+        ("vote", "v:pr"),
+    ):
+        assert value(found, f"component_{name}") == pytest.approx(raw[own], abs=1e-9)
+
+
+def test_fractions_are_scores_without_loss() -> None:
+    x = np.array([[0.1, 0.25], [0.5, 0.75], [0.9, 1.0], [0.3, 0.2]])
+    found, expected = audit(table(x.tolist())), analysis_of_variance(x).raw
+    for name, own in (("response", "p"), ("phrasing", "i"), ("residual", "pi")):
+        assert value(found, f"component_{name}_raw") == pytest.approx(expected[own], abs=1e-15)
+
+
+def test_two_classes_in_order_are_scores_and_three_are_not(tmp_path: Path) -> None:
+    two = [["no" if x == 0 else "yes" for x in r] for r in SIX]
+    assert value(audit(table(two), scale="no,yes"), "component_response") == pytest.approx(0.1)
+    for scores, scale in ((two, None), ([*two, ["maybe", "no", "yes"]], "no,maybe,yes")):
+        found = audit(table(scores), **({"scale": scale} if scale else {}))
+        assert not len(found.results.filter(pl.col("statistic").str.starts_with("component_")))
+        assert row(found, "flip_rate", **{"class": ""})["value"] >= 0.5
+        assert "Variance components need scores" in report(found, tmp_path)
+
+
+def test_rates_of_three_classes_flip_less_than_the_class() -> None:
+    found = audit(table([["a", "b"], ["b", "c"], ["c", "c"], ["a", "a"]]), scale="a,b,c")
+    flips = found.results.filter(pl.col("statistic") == "flip_rate")
+    assert dict(flips.select("class", "value").rows()) == {"": 0.5, "c": 0.25, "non_a": 0.25}
+
+
+def test_numbers_flip_at_a_cut() -> None:
+    found = audit(table([[4, 6], [1, 2], [5, 7], [5, 4]]), cut=[5])
+    assert value(found, "flip_rate", cut="") == 1
+    assert value(found, "flip_rate", cut="5") == 0.5
+
+
+def test_the_plain_function() -> None:
+    assert vd.stats.flip_rate(SIX) == 0.5
+    with pytest.warns(vd.errors.UndefinedWarning):
+        assert math.isnan(vd.stats.flip_rate([["a", None]]))
+
+
+# --- gold -------------------------------------------------------------------------------------------
+
+
+def test_with_gold_the_component_is_shift_and_the_rest_is_rank_changes() -> None:
+    gold = [1, 2, 3, 4, 5]
+    # Phrasing 1 as gold, 2 one higher throughout, 3 turns the order round.
+    scores = [[g, g + 1, 6 - g] for g in gold]
+    found = audit(table(scores, gold=gold), gold="gold")
+    assert [value(found, "phrasing_shift", line=f"p{j}") for j in (1, 2, 3)] == [0, 1, 0]
+    ranks = [value(found, "phrasing_rank_correlation", line=f"p{j}") for j in (1, 2, 3)]
+    assert ranks == pytest.approx([1, 1, -1])
+    assert not len(found.results.filter(pl.col("grader") == "gold", statistic="flip_rate"))
+
+
+def test_rank_correlation_is_spearmans_with_ties() -> None:
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(8)
+    gold = rng.integers(0, 5, 60)
+    scores = np.clip(gold[:, None] + rng.integers(-1, 2, (60, 2)), 0, 6)
+    for wide in (1, 9):  # nine apart: more different scores than have an interval
+        found = audit(
+            table((scores * wide + (wide > 1) * np.arange(60)[:, None] % wide).tolist(), gold=gold),
+            gold="gold",
+        )
+        for j in range(2):
+            mine = scores[:, j] * wide + (wide > 1) * np.arange(60) % wide
+            held = row(found, "phrasing_rank_correlation", line=f"p{j + 1}")
+            assert held["value"] == pytest.approx(spearmanr(mine, gold).statistic)
+            assert (held["low"] is None) == (wide > 1)
+
+
+# --- missing cells ----------------------------------------------------------------------------------
+
+
+def test_with_cells_unread_components_are_by_restricted_likelihood(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    x = np.clip(np.round(5 + 2 * rng.normal(size=(40, 1)) + rng.normal(size=(40, 3))), 0, 10)
+    gone = rng.random(x.shape) < 0.1
+    texts = [
+        ["??" if g else str(int(s)) for s, g in zip(a, b, strict=True)]
+        for a, b in zip(x, gone, strict=True)
+    ]
+    found = audit(table(texts), failed={"??": "unparsed"})
+    expected = reml_components(np.where(gone, np.nan, x))
+    for name, own in (("response", "rows"), ("phrasing", "columns"), ("residual", "residual")):
+        assert value(found, f"component_{name}") == pytest.approx(expected[own], rel=1e-9)
+        assert row(found, f"component_{name}")["method"] in ("modified_large_sample", "chi_square")
+    text = report(found, tmp_path)
+    assert "restricted likelihood" in text
+    assert f"{int(gone.sum())} of 120 cells have no score" in text
+
+
+def test_responses_under_some_phrasings_only_are_left_out_and_counted(tmp_path: Path) -> None:
+    found = audit(table([*SIX, [1, 1, None], [0, None, None]]))
+    assert value(found, "component_response") == pytest.approx(0.1)
+    assert row(found, "flip_rate")["n"] == 6
+    assert (
+        "judge: 2 responses were graded under some of its phrasings only; 6 responses that have all "
+        "of them are used here."
+    ) in report(found, tmp_path)
+
+
+def test_no_response_in_common_is_said() -> None:
+    found = audit(table([[1, None], [None, 0], [0, None], [None, 1]]))
+    for name in ("flip_rate", "component_phrasing", "dependability_single"):
+        assert row(found, name)["reason"] == phrasing.NO_RESPONSE
+
+
+@pytest.mark.parametrize(("clustered", "repeated"), [(False, False), (False, True), (True, True)])
+def test_the_likelihood_is_least_there(clustered: bool, repeated: bool) -> None:
+    """The quick likelihood is that of the whole covariance matrix, and no step to a side lowers it."""
+    rng = np.random.default_rng(5)
+    n, r = 12, 3
+    counts = rng.integers(0, 4 if repeated else 2, (n, r))
+    counts[:2] = 2 if repeated else 1
+    effects = rng.normal(size=(n, 1)) + 0.6 * rng.normal(size=r) + 0.7 * rng.normal(size=(n, r))
+    calls = [
+        (i, j, effects[i, j] + 0.8 * rng.normal())
+        for i, j in np.ndindex(n, r)
+        for _ in range(counts[i, j])
+    ]
+    row_of, column, y = (np.array(a) for a in zip(*calls, strict=True))
+    cluster = np.arange(n) // 3
+    total = np.zeros((n, r))
+    np.add.at(total, (row_of, column), y)
+    means = np.where(counts > 0, total / np.maximum(counts, 1), np.nan)
+    within = float(((y - means[row_of, column]) ** 2).sum())
+    found = reml_components(
+        means,
+        counts=counts,
+        within=within if repeated else None,
+        cluster=cluster if clustered else None,
+    )
+
+    def alike(*codes: np.ndarray) -> np.ndarray:
+        same = np.all([c[:, None] == c[None, :] for c in codes], axis=0)
+        return np.asarray(same, dtype=np.float64)
+
+    design = {"rows": alike(row_of), "columns": alike(column), "cells": alike(row_of, column)}
+    design["residual"] = design["repeats"] = np.eye(len(y))
+    design["clusters"] = alike(cluster[row_of])
+    design["clusters_columns"] = alike(cluster[row_of], column)
+
+    def deviance(components: dict[str, float]) -> float:
+        v = sum(c * design[name] for name, c in components.items())
+        inverse = np.linalg.inv(v)
+        one, of_y = inverse.sum(), inverse.sum(axis=0) @ y
+        return float(np.linalg.slogdet(v)[1] + np.log(one) + y @ inverse @ y - of_y**2 / one)
+
+    least = deviance(found)
+    for name, held in found.items():
+        for step in (1e-3, -1e-3):
+            if held + step > 0:
+                assert deviance({**found, name: held + step}) > least, name
+
+
+def test_a_judge_without_noise_keeps_its_components_where_cells_are_missing() -> None:
+    rng = np.random.default_rng(6)
+    x = np.round(rng.normal(0, 10, (40, 1))) + np.array([0.0, 3.0, -2.0])
+    x[::7, 1] = np.nan
+    found = reml_components(x)
+    assert found["residual"] == 0
+    assert found["columns"] == pytest.approx(np.var([0, 3, -2], ddof=1), rel=1e-4)
+    assert found["rows"] == pytest.approx(np.var(x[:, 0], ddof=1), rel=1e-4)
+
+
+def test_rows_that_stand_several_times_count_as_often() -> None:
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 5, (15, 3)).astype(float)
+    x[rng.random(x.shape) < 0.15] = np.nan
+    times = rng.integers(1, 4, 15)
+    one, other = reml_components(x, times=times), reml_components(np.repeat(x, times, axis=0))
+    assert one == pytest.approx(other, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "bad", [[[1, np.nan], [np.nan, 2]], [[1, 2]], [[1], [2]], [[3, 3], [3, 3]]]
+)
+def test_what_cannot_be_told_apart_is_nan(bad: Any) -> None:
+    assert all(math.isnan(c) for c in reml_components(bad).values())
+
+
+def test_designs_refuse_what_is_none() -> None:
+    with pytest.raises(ValueError, match="no design"):
+        analysis_of_variance(SIX, "p x q")
+    with pytest.raises(ValueError, match="3 axes"):
+        analysis_of_variance(SIX, "p x i x r")
+    with pytest.raises(ValueError, match="rows × columns"):
+        reml_components([1, 2, 3])
+    with pytest.raises(ValueError, match="one array"):
+        restricted_likelihood([SIX, SIX])
+    assert all(math.isnan(c) for c in restricted_likelihood([[1.0, np.nan], [2, 3]]).values())
+
+
+# --- intervals --------------------------------------------------------------------------------------
+
+
+def test_three_phrasings_leave_two_degrees_of_freedom(tmp_path: Path) -> None:
+    # 2 · 0.177 over the chi-square quantiles 7.378 and 0.0506.
+    low, high = chi_square_interval(0.177, 2, 0.95)
+    assert (low, high) == pytest.approx((0.048, 6.991), abs=5e-4)
+    text = report(audit(table(SIX)), tmp_path)
+    assert "3 phrasings leave the phrasing component 2 degrees of freedom" in text
+    assert "an estimate of 0.177 spans about 0.048 to 7" in text
+
+
+def test_the_modified_interval_is_exact_at_its_ends() -> None:
+    # Without a second mean square it is the interval of the first.
+    assert modified_large_sample(2.0, 5, 0.0, 30, 4, 0.9) == pytest.approx(
+        [x / 4 for x in chi_square_interval(2.0, 5, 0.9)]
+    )
+    low, high = modified_large_sample(3.0, 4, 3.0, 40, 10, 0.95)
+    assert low < 0 < high
+
+
+def test_dependability_has_an_interval_near_the_published_one() -> None:
+    # Six targets, four judges: ICC(A,1) 0.29 with 0.02 to 0.76 by Satterthwaite's degrees of freedom
+    # (Shrout and Fleiss 1979, Table 2), which is close where there are enough judges.
+    a = analysis_of_variance(
+        [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    ).mean_squares
+    found = dependability_interval(a["p"], a["i"], a["pi"], 6, 4, 15, 0.95)
+    assert found == pytest.approx((0.019, 0.761), abs=0.03)
+    assert all(math.isnan(x) for x in dependability_interval(0, 0, 0, 6, 4, 15, 0.95))
+
+
+def test_intervals_cover_the_components_as_often_as_they_say() -> None:
+    # 1000 studies of 30 × 3 with components 1, 0.4 and 0.5; the standard error of 95 % is 0.7 points.
+    rng = np.random.default_rng(12)
+    truth = {"p": 1.0, "i": 0.4}
+    many, n, r = 1000, 30, 3
+    x = rng.normal(size=(many, n, 1)) + 0.4**0.5 * rng.normal(size=(many, 1, r))
+    x = x + 0.5**0.5 * rng.normal(size=(many, n, r))
+    m = analysis_of_variance(x).mean_squares
+    held = {"p": 0, "i": 0, "single": 0}
+    single = 1 / 1.9
+    rest = (n - 1) * (r - 1)
+    for study, (p, i, pi) in enumerate(zip(m["p"], m["i"], m["pi"], strict=True)):
+        low, high = modified_large_sample(p, n - 1, pi, rest, r, 0.95)
+        held["p"] += low <= truth["p"] <= high
+        low, high = modified_large_sample(i, r - 1, pi, rest, n, 0.95)
+        held["i"] += low <= truth["i"] <= high
+        if study % 10 == 0:  # it takes a while: a hundred studies, standard error 2.2 points
+            low, high = dependability_interval(p, i, pi, n, r, rest, 0.95)
+            held["single"] += low <= single <= high
+    assert all(0.93 <= held[name] / many <= 0.97 for name in truth), held
+    assert held["single"] >= 90
+
+
+def test_bootstrap_intervals_are_named_for_these_phrasings_only(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    scores = np.clip(np.round(5 + 2 * rng.normal(size=(30, 1)) + rng.normal(size=(30, 3))), 0, 9)
+    frame = table(scores.astype(int).tolist())
+    auto, drawn = audit(frame), audit(frame, interval="bootstrap", replicates=200)
+    assert row(drawn, "component_phrasing")["method"] == "percentile_fixed_phrasings"
+    assert row(drawn, "flip_rate")["method"] == "percentile"
+    assert row(auto, "component_phrasing")["method"] == "modified_large_sample"
+    # The phrasings stay, so it cannot show that they are three of many.
+    width = [row(a, "component_phrasing")["high"] for a in (drawn, auto)]
+    assert width[0] < width[1] / 5
+    assert "for these 3 phrasings only" in report(drawn, tmp_path)
+
+
+def test_responses_in_clusters_have_their_own_components(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    x = rng.normal(0, 20, (8, 1, 1)) + rng.normal(0, 10, (8, 4, 1)) + rng.normal(0, 5, (1, 1, 3))
+    x = np.round(x + rng.normal(0, 8, (8, 1, 3)) + rng.normal(0, 4, (8, 4, 3)))
+    frame = table(x.reshape(32, 3).astype(int).tolist())
+    frame = frame.with_columns(pl.Series("prompt", [f"c{i // 12}" for i in range(96)]))
+    found = audit(frame, cluster="prompt")
+    raw = analysis_of_variance(x, "(p:c) x i").raw
+    assert value(found, "component_cluster_raw") == pytest.approx(raw["c"])
+    assert value(found, "component_cluster_phrasing") == pytest.approx(raw["ci"])
+    assert row(found, "component_response")["method"] == "jackknife_t"
+    assert row(found, "component_phrasing")["method"] == "modified_large_sample"
+    assert "take responses as independent" in report(found, tmp_path)
+
+
+# --- known truth ------------------------------------------------------------------------------------
+
+
+def test_a_deterministic_judge_still_shows_its_phrasings() -> None:
+    """TWM, Table A.7, last row: no residual, the phrasing component 0.175 comes out, Φ 0.865."""
+    rng = np.random.default_rng(7)
+    many, n, r = 400, 210, 3
+    x = rng.normal(size=(many, n, 1)) + math.sqrt(0.175) * rng.normal(size=(many, 1, r))
+    found = analysis_of_variance(x).used
+    assert np.abs(found["pi"]).max() < 1e-12
+    # Standard errors of means of so many studies: 0.175 · √(2/2) and √(2/209).
+    assert found["i"].mean() == pytest.approx(0.175, abs=4 * 0.175 / math.sqrt(many))
+    assert found["p"].mean() == pytest.approx(1.0, abs=4 * math.sqrt(2 / 209 / many))
+    phi = found["p"] / (found["p"] + found["i"] + found["pi"])
+    published = (0.865, 0.183)
+    assert phi.mean() == pytest.approx(
+        published[0], abs=4 * phi.std() * math.sqrt(1 / many + 1 / 200)
+    )
+    assert found["i"].std() == pytest.approx(published[1], rel=0.25)
+
+
+# --- bad input --------------------------------------------------------------------------------------
+
+
+def test_one_phrasing_is_no_study() -> None:
+    found = audit(table([[1], [0], [1]]))
+    names = found.results["statistic"].to_list()
+    assert not [n for n in names if n.startswith(("component_", "flip_", "phrasing_"))]
+    # Nor is a grader with one beside another that has several.
+    both = pl.concat([table(SIX), table([[1], [0], [1]], grader="other")])
+    flips = audit(both).results.filter(pl.col("statistic") == "flip_rate")
+    assert flips["grader"].to_list() == ["judge"]
+
+
+def test_a_constant_panel_has_components_of_zero_and_no_dependability() -> None:
+    found = audit(table([[1, 1, 1]] * 6))
+    assert value(found, "flip_rate") == 0
+    assert row(found, "flip_rate")["high"] > 0.3
+    for name in ("response", "phrasing", "residual"):
+        assert value(found, f"component_{name}") == 0
+    for name in ("single", "mean", "fixed"):
+        assert row(found, f"dependability_{name}")["reason"] == phrasing.NOTHING_VARIES
+
+
+def test_two_phrasings_are_enough_and_say_how_little(tmp_path: Path) -> None:
+    found = audit(table([[1, 2], [3, 4], [5, 5], [2, 4]]))
+    assert value(found, "component_phrasing") > 0
+    assert "2 phrasings leave the phrasing component 1 degree of freedom" in report(found, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "scores", [[[1, 2, 3]], [["??", "??"], ["??", "??"]], [[1, "??"], ["??", 2]]]
+)
+def test_too_little_is_said_and_nothing_breaks(scores: Any, tmp_path: Path) -> None:
+    found = audit(table([*scores, [None, None]]), failed={"??": "unparsed"}, map={})
+    for name in ("component_phrasing", "dependability_single"):
+        rows = found.results.filter(pl.col("statistic") == name)
+        assert all(r["reason"] for r in rows.iter_rows(named=True))
+    assert report(found, tmp_path)
+
+
+def test_design_weights_take_no_likelihood() -> None:
+    frame = table([[1, 2], [3, "??"], [5, 5], [2, 4]]).with_columns(
+        pl.Series("w", [1.0, 1.0, 2.0, 2.0, 1.0, 1.0, 3.0, 3.0])
+    )
+    found = audit(frame, weight="w", failed={"??": "unparsed"})
+    assert row(found, "component_phrasing")["reason"] == phrasing.NO_DESIGN_WEIGHTS
+
+
+def test_slices_have_their_own_study() -> None:
+    frame = table(SIX).with_columns(
+        pl.when(pl.col("response") < "r4").then(pl.lit("a")).otherwise(pl.lit("b")).alias("part")
+    )
+    found = audit(frame, by=["part"])
+    assert value(found, "flip_rate", slice="part=a") == 1
+    assert value(found, "flip_rate", slice="part=b") == 0
+    assert value(found, "component_response", slice="part=b") == pytest.approx(1 / 3)
+
+
+def test_repeats_that_never_differ_are_no_reliability(tmp_path: Path) -> None:
+    found = audit(table([[(x, x) for x in r] for r in SIX]))
+    assert value(found, "component_vote") == 0
+    assert value(found, "component_response_phrasing") == pytest.approx(0.2)
+    text = report(found, tmp_path)
+    assert "repeats under one prompt never differ. That is no evidence of reliability" in text
+    assert "came under several phrasings" in text  # what the table of votes says
+    assert not [f for f in found.findings if f.code == "votes_never_vary"]
+
+
+# --- checklists -------------------------------------------------------------------------------------
+
+
+def verdicts(gold: bool = True) -> pl.DataFrame:
+    rng = np.random.default_rng(10)
+    truth = (rng.random((20, 4)) < rng.random((20, 1))).astype(int)
+    rows = []
+    for i, j in np.ndindex(20, 4):
+        about = {"response": f"r{i:02}", "line": f"e{j + 1}"}
+        if gold:
+            rows.append({**about, "grader": "gold", "phrasing": None, "label": str(truth[i, j])})
+        for p in range(3):
+            said = truth[i, j] if rng.random() > 0.1 * (p + 1) else 1
+            rows.append({**about, "grader": "judge", "phrasing": f"p{p}", "label": str(said)})
+    return pl.DataFrame(rows)
+
+
+def bank(frame: pl.DataFrame, **options: Any) -> Audit:
+    return vd.audit(vd.read(frame, layout="checklist", phrasing="phrasing", line="line", **options))
+
+
+def test_totals_of_a_checklist_are_scores_and_pass_or_fail_flips(tmp_path: Path) -> None:
+    frame = verdicts()
+    found = bank(frame, cut=[2, 3])
+    totals = (
+        frame.filter(grader="judge")
+        .with_columns(pl.col("label").cast(pl.Int64))
+        .pivot(on="phrasing", index="response", values="label", aggregate_function="sum")
+        .sort("response")
+        .drop("response")
+        .to_numpy()
+    )
+    raw = analysis_of_variance(totals).raw
+    at = {"grader": "judge", "other": "phrasings"}
+    assert value(found, "component_response_raw", **at) == pytest.approx(raw["p"])
+    assert value(found, "component_residual", **at) == pytest.approx(raw["pi"])
+    assert value(found, "component_phrasing_raw") == pytest.approx(raw["i"])
+    # The components over positions of the checklist stand beside them, as ever.
+    assert value(found, "component_response", grader="judge", other="") < 0.25
+    for cut in (2, 3):
+        passed = totals >= cut
+        flips = (passed.any(axis=1) & ~passed.all(axis=1)).mean()
+        assert value(found, "flip_rate", cut=str(cut)) == pytest.approx(flips)
+    text = report(found, tmp_path)
+    assert "pass at a cut of 2" in text
+    whole = " ".join((tmp_path / "audit.txt").read_text(encoding="utf-8").split())
+    assert "Pass or fail flips between phrasings" in whole.replace(
+        "wording of its instruction? ", ""
+    )
+
+
+def test_without_a_cut_a_checklist_says_what_a_flip_needs(tmp_path: Path) -> None:
+    found = bank(verdicts(gold=False))
+    assert not len(found.results.filter(pl.col("statistic") == "flip_rate"))
+    assert "audit with --cut C" in report(found, tmp_path)
+
+
+# --- the figure -------------------------------------------------------------------------------------
+
+
+def drawn(name: str = "judge", **more: Any) -> dict[str, Any]:
+    one = {
+        "name": "Phrasing",
+        "value": 0.177,
+        "low": 0.05,
+        "high": 7.0,
+        "raw": 0.177,
+        "phrasing": True,
+    }
+    two = {
+        "name": "Residual",
+        "value": 0.0,
+        "low": None,
+        "high": None,
+        "raw": -0.03,
+        "phrasing": False,
+    }
+    return {
+        "graders": [{"grader": name, "phrasings": 3, "components": [one, two]}],
+        "fixed": False,
+        **more,
+    }
+
+
+def test_a_figure_shows_each_component_with_its_ends_and_an_arrow_where_it_is_cut() -> None:
+    root = parsed(DRAWING, drawn())
+    texts = words(root)
+    assert any("0.177 [0.050, 7.000]" in t for t in texts)
+    assert any("0.000 (−0.030)" in t for t in texts)
+    # Seven is forty times the estimate: the line ends in an arrow.
+    assert len(list(root.iter(f"{SVG}path"))) == 1
+    assert "for these phrasings only" in " ".join(words(parsed(DRAWING, drawn(fixed=True))))
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize("width", [40, 100])
+def test_in_a_terminal_it_is_safe_and_plain(ascii_only: bool, width: int) -> None:
+    assert DRAWING.lines is not None
+    for data in (drawn(), drawn(NASTY)):
+        found = DRAWING.lines(data, width, ascii_only)
+        assert all("\x1b" not in line and "\n" not in line for line in found)
+        assert max(map(len, found)) <= max(width, 60)
+        if ascii_only:
+            assert data["graders"][0]["grader"] == NASTY or "".join(found).isascii()
+
+
+def test_hostile_names_are_text_and_nothing_else() -> None:
+    content = DRAWING.svg(drawn(NASTY), NASTY)
+    assert content.count("</svg>") == 1
+    assert "<script" not in content
+    assert content == DRAWING.svg(drawn(NASTY), NASTY)
+
+
+def test_the_report_holds_the_figure_with_words_for_it() -> None:
+    blocks = audit(table(SIX)).document.blocks
+    (figure,) = [b for b in blocks if isinstance(b, Figure) and b.name == DRAWING.name]
+    assert "0.200" in "".join(p if isinstance(p, str) else p.text for p in figure.alt)
+    titles = [b.title for b in blocks if isinstance(b, Table)]
+    assert "Dependability" in titles
+
+
+def test_estimands_name_their_three_questions() -> None:
+    titles = {s.name: s.estimand.title for s in phrasing.FAMILY.statistics}
+    assert titles["dependability_single"] == "Dependability at a single phrasing"
+    assert titles["dependability_mean"] == "Dependability of the mean of R random phrasings"
+    assert titles["dependability_fixed"] == "Dependability of these R phrasings, fixed"
+    for s in phrasing.FAMILY.statistics:
+        text = f"{s.estimand.title} {s.estimand.reading}".lower()
+        assert "reliability" not in text or "never the reliability" in text, s.name
+
+
+def test_every_design_is_balanced_in_its_expectations() -> None:
+    for plan, (name, sizes) in product(
+        random_effects.DESIGNS.values(), (("", (4, 3, 2)), ("", (2, 5, 3)))
+    ):
+        found = random_effects.expected_mean_squares(plan, sizes[: plan.axes])
+        assert name == ""
+        # The last effect is the residual: once in every mean square.
+        assert (found[:, -1] == 1).all()
+        assert (np.triu(found) != 0).any()
