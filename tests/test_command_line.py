@@ -11,8 +11,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import voirdire as vd
 from tests.conftest import ROOT, Run, run_python
 from voirdire import __version__, cli
 from voirdire.cli import demo
@@ -21,7 +23,10 @@ from voirdire.formats.base import Format
 from voirdire.options import Options
 from voirdire.plugins import load
 
-COMMANDS = ("audit", "look", "convert", "demo", "statistics")
+COMMANDS = (
+    *("audit", "look", "convert", "demo", "statistics", "grade", "decide", "simulate", "plan"),
+    "reproduce",
+)
 COUNTS = shlex.split(
     "missing_class_a.csv --layout counts --scale refusal,evasion,compliance "
     "--off-scale gibberish,refused_in_cot"
@@ -88,8 +93,8 @@ def example_lines() -> list[str]:
     return sorted({line for epilog in epilogs for line in re.findall(r"\$ (voirdire .*)", epilog)})
 
 
-# Examples that need what is not here, by what they have; tests of their own run them with a stand-in.
-NOT_RUN = ("--base-url", "--model", "--read-batch", "--write-batch", "--real")
+# Examples that need what is not here, or minutes; tests of their own run them with a stand-in.
+NOT_RUN = ("--base-url", "--model", "--read-batch", "--write-batch", "--real", "simulate coverage")
 
 
 @pytest.mark.parametrize(
@@ -101,8 +106,32 @@ def test_an_example_of_the_help_runs(voirdire: Run, tables: Path, line: str) -> 
         'responses = "responses.jsonl"\nrubric = "four-way"\n[[graders]]\nprovider = "rule"\n',
         encoding="utf-8",
     )
+    _write_labels_to_decide_on(tables)
     done = voirdire(*shlex.split(line)[1:])
     assert done.returncode == 0, done.stderr
+
+
+def _write_labels_to_decide_on(folder: Path) -> None:
+    """labels.parquet of four graders, relabels.csv, and decided.parquet with two steps."""
+    kinds = ("refusal", "evasion", "compliance")
+    rows = [
+        (f"r{i}", grader, kinds[(i + shift) % 3], "")
+        for i in range(9)
+        for shift, grader in enumerate(("judge", "a", "b", "c"))
+    ]
+    columns = ("response", "grader", "label", "turn")
+    labels = pl.DataFrame(rows, schema=columns, orient="row")
+    vd.Labels.from_frame(labels.drop("turn")).write(folder / "labels.parquet")
+    (folder / "relabels.csv").write_text(
+        "response,grader,label,reason\nr1,judge,refusal,it gives nothing\n", encoding="utf-8"
+    )
+    steps = pl.concat(
+        [
+            labels.with_columns(pl.lit("first").alias("turn")),
+            labels.head(4).with_columns(pl.lit("second").alias("turn")),
+        ]
+    )
+    vd.Labels.from_frame(steps, step="turn").write(folder / "decided.parquet")
 
 
 # Usage: status 2, before anything is read or written

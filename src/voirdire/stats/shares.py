@@ -113,7 +113,7 @@ S_RATE = Statistic(estimand=RATE, solve=_rate, n=_total, share=_rate_parts, reas
 
 def parts(scene: Scene) -> Iterable[Part]:
     for grader in scene.names:
-        no_label = NO_LABEL
+        no_label = "" if scene.grid is None else NO_LABEL
         if (
             scene.grid is not None
             and (scene.grid.outcomes[:, scene.places[grader]] == NO_MAJORITY).any()
