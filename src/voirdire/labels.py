@@ -610,9 +610,9 @@ def _classified(
         seen_classes = set(to_class.values())
         kept = parts[0].carried if len(parts) == 1 else {}
         known_here = {*kept.get("scale", ()), *kept.get("off_scale", ())}
-        if kept and not off_scale and seen_classes <= known_here:
+        if known_here and not off_scale and seen_classes <= known_here:
             # Our own table keeps its classes, those that nobody gave too.
-            scale, off_scale = tuple(kept["scale"]), tuple(kept["off_scale"])
+            scale, off_scale = tuple(kept.get("scale", ())), tuple(kept.get("off_scale", ()))
         else:
             scale = tuple(class_order(seen_classes - set(off_scale)))
     scale, off_scale = tuple(scale), tuple(off_scale)

@@ -140,7 +140,7 @@ def document(source: Source, options: Options) -> Any:
             note(source, TWO_VALUES, place)
     for _ in range(decoder.again):
         note(source, TWICE, "")
-    _note_long_keys(source, text, "")
+    note_long_keys(source, text, "")
     return value
 
 
@@ -194,7 +194,7 @@ def note(source: Source, kind: str, place: str, n: int = 1) -> None:
     source.oddities[kind] = (before + n, first)
 
 
-def _note_long_keys(source: Source, text: str, place: str) -> None:
+def note_long_keys(source: Source, text: str, place: str) -> None:
     if len(text) > LONGEST_KEY:
         n = sum(1 for _ in _LONG_KEY.finditer(text))
         if n:
@@ -276,7 +276,7 @@ def lines(source: Source, options: Options, trouble: Trouble) -> Iterator[tuple[
             except _BROKEN as error:
                 held = (number, f"no JSON ({error})")
                 continue
-            _note_long_keys(source, line, f"line {number:,}")
+            note_long_keys(source, line, f"line {number:,}")
             if decoder.clash:
                 trouble.add(f"line {number:,}", stands_twice(decoder.clash))
                 continue

@@ -18,8 +18,8 @@ from voirdire.readers._logs import (
     TWICE,
     Decoder,
     Trouble,
-    _note_long_keys,
     note,
+    note_long_keys,
     stands_twice,
 )
 from voirdire.readers._members import JsonText, Large, Torn
@@ -161,7 +161,7 @@ class _Walk:
             self.trouble.add(place, str(error))
             return
         if (length := text.gone + text.at - before) > LONGEST_KEY:
-            _note_long_keys(self.source, text.text[text.at - length : text.at], place)
+            note_long_keys(self.source, text.text[text.at - length : text.at], place)
         if decoder.clash:
             self.trouble.add(place, stands_twice(decoder.clash))
             return
