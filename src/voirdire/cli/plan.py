@@ -22,6 +22,10 @@ EXAMPLES = examples(
         "voirdire plan --false-accept 0.1 --within 0.03 --cluster-size 10 --correlation 0.2",
     ),
     (
+        "How many prompts for a gate accuracy near 90 % within ± 4 points",
+        "voirdire plan --gate-accuracy 0.9 --within 0.04 --cluster-size 14 --correlation 0.05",
+    ),
+    (
         "What a pilot could have shown, and how much more is needed",
         "voirdire plan jailbreakbench.csv --layout wide --response Index --cluster goal_id "
         "--graders harmbench_cf,gpt4_cf,llamaguard2_cf,llama3_cf --gold human_majority --scale 0,1",
@@ -29,6 +33,10 @@ EXAMPLES = examples(
     (
         "How many responses to see a class collapse to a fifth, with power 90 %",
         "voirdire plan --class-share 0.1 --ratio 0.2 --judges 4 --power 0.9",
+    ),
+    (
+        "How many phrasings, and how many votes",
+        "voirdire plan --factor 3 --disagreement 0.05 --vote-rate 0.4 --flips 0.03",
     ),
     (
         "Human labels by stratum",
@@ -71,7 +79,8 @@ def plan(
         float | None,
         typer.Option(
             metavar="N",
-            help="Responses (or verdicts) in a cluster. Default: the pilot’s, else 1.",
+            help="Responses in a cluster; for false accepts those that gold calls absent. Default: the "
+            "pilot’s, else 1.",
             rich_help_panel=_GUESSES,
             show_default=False,
         ),
@@ -141,7 +150,11 @@ def plan(
     ] = None,
     within: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="Half the width of intervals.", rich_help_panel=_WANTED),
+        typer.Option(
+            metavar="SHARE",
+            help="Half the width of intervals, as an audit gives them.",
+            rich_help_panel=_WANTED,
+        ),
     ] = 0.05,
     power: Annotated[
         float, typer.Option(metavar="SHARE", help="The power of findings.", rich_help_panel=_WANTED)
@@ -203,9 +216,9 @@ def plan(
 ) -> None:
     """Plan how much to grade: the precision to expect, and the numbers needed for a stated one.
 
-    From a pilot file, or from stated guesses; a stated guess stands above the pilot. What has a formula is
-    computed, the power of the collapse rule is simulated, and each answer says which. A plan that cannot be
-    met says the best that can.
+    From a pilot file, or from stated guesses; a stated guess stands above the pilot. Half widths are those of the
+    interval that an audit will give. What has a formula is computed, the rest is simulated, and each answer says
+    which. A plan that cannot be met says the best that can.
     """
     outputs = output or []
     check_outputs(outputs, inputs or [], format_suffixes() if outputs else (), what="a plan")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from voirdire.figures._axes import finite, name_of, plain, rule, ticks
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import (
     RAMP,
     WIDTH,
@@ -96,7 +96,7 @@ def svg(data: Mapping[str, Any], alt: str) -> str:
     if within is not None:
         y = plot.y(within)
         body.append(rule(LEFT, y, RIGHT, y, opacity=0.6, dash="6 4"))
-        body.append(label(f"± {points(within)}", RIGHT, y - 5, size=11, anchor="end", muted=True))
+        body.append(label(f"± {points(within)}", LEFT + 4, y - 5, size=11, muted=True))
     for i, curve in enumerate(curves):
         body += _curve(plot, curve, i, len(curves), within)
     said = "clusters, logarithmic"
@@ -181,14 +181,37 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a curve and number of clusters; what is needed stands on each row of its curve."""
+    within = finite(data.get("within"))
+    rows = [
+        (
+            curve.get("name") or "",
+            curve.get("grader") or "",
+            curve.get("class") or "",
+            finite(clusters),
+            finite(half_width),
+            finite(curve.get("needed")),
+            finite(curve.get("now")),
+            within,
+        )
+        for curve in data["curves"]
+        for clusters, half_width in zip(curve["clusters"], curve["half_width"], strict=True)
+    ]
+    names = ("name", "grader", "class", "clusters", "half_width", "needed", "now", "within")
+    return names, tuple(rows)
+
+
 DRAWING = Drawing(
     name="planning_curves",
     title="Half width to expect, by clusters",
+    needs="no file, with --false-accept or --gate-accuracy; or a pilot",
     takes={
         "curves": "one each: name, grader, class, clusters and half_width (of one length), needed "
         "(empty: not met), now",
         "within": "the half width that is wanted, in 0-1",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )
