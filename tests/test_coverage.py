@@ -120,7 +120,7 @@ def test_cr2_is_the_matrix_formula_for_a_mean() -> None:
 def test_the_expanded_percentile_reaches_further_out_by_the_t_quantile() -> None:
     data = rate_batch([(x % 7, 6) for x in range(10)])
     low, high = coverage._expanded(data, 0.95, 4000, 5)
-    plain_ends = coverage._engine(
+    plain_ends = coverage.engine_ends(
         data, Settings(interval="bootstrap", replicates=4000, seed=5), share=False
     )
     assert low[0] < plain_ends[0][0]
@@ -263,6 +263,24 @@ def test_few_clusters_quotes_the_table_at_the_files_clusters() -> None:
         assert share in said
     assert "with 13 clusters" in said
     assert few(20) != said
+
+
+def test_few_clusters_between_measured_numbers_says_what_lies_between() -> None:
+    # 17 was not measured: straight in 1 / clusters between 13 and 20.
+    said = few(17)
+    along = (1 / 13 - 1 / 17) / (1 / 13 - 1 / 20)
+    for case in ("rate 0.5", "rate 0.05", "kappa at 0.5"):
+        low, high = (rows_at(case, "percentile", n) for n in (13, 20))
+        share = f"{100 * (low + along * (high - low)):.0f}"
+        assert share in said.split("percentiles")[1]
+    assert "with 17 clusters" in said
+
+
+def test_a_cell_says_how_often_there_is_no_interval() -> None:
+    row = next(r for r in shipped() if r.without > 0.05 * r.runs)
+    few_lost = next(r for r in shipped() if 0.005 < r.without / r.runs <= 0.05)
+    cells = [coverage._said(r) for r in (row, few_lost, replace(row, without=0))]
+    assert [c.count("*") for c in cells] == [2, 1, 0]
 
 
 def test_few_clusters_below_the_table_and_below_any_interval() -> None:

@@ -14,8 +14,12 @@ TABLES = (".json", ".csv")  # written as rows, one a case, method and number of 
 
 EXAMPLES = examples(
     (
-        "A rate and a kappa at seven numbers of clusters",
-        "voirdire simulate coverage --case 'rate 0.05' --case 'kappa at 0.5'",
+        "A rate and a kappa with 10 and with 50 clusters; a few seconds",
+        "voirdire simulate coverage --case 'rate 0.05' --case 'kappa at 0.5' --clusters 10 --clusters 50 --runs 500",
+    ),
+    (
+        "The same at all seven numbers of clusters, 2,000 data sets each",
+        "voirdire simulate coverage --case 'rate 0.05' --case 'kappa at 0.5' -o coverage.csv",
     ),
     (
         "The table that ships, with all cases; some minutes",

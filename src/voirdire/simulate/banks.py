@@ -292,6 +292,7 @@ def bank(
         raise UsageError("error and errors are both given: give one of them.")
     made = errors if errors is not None else Errors.symmetric(0.0 if error is None else error)
     chosen = BankModel(spread=spread, errors=made, **model)
+    check_count("the seed", seed, least=0)
     one = verdicts(chosen, np.random.default_rng(seed))
     accept, reject = (
         x if np.ndim(x) == 0 else x[0] if made.clustered == "line" else x[0, :, 0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,17 @@ from typing import Any
 import numpy as np
 
 from voirdire import intervals
-from voirdire.document import Block, Column, Document, Heading, Paragraph, Table, Tone, cell
+from voirdire.document import (
+    Block,
+    Column,
+    Document,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
+    cell,
+)
 from voirdire.errors import UsageError
 from voirdire.estimand import Scale
 from voirdire.estimate import Key
@@ -347,12 +357,7 @@ def side_by_side(one: Statistic, output: int = 0) -> Statistic:
 
     def from_share(p: Array, totals: Array, given: Given) -> Array:
         assert one.from_share is not None
-        return np.concatenate(
-            [
-                np.atleast_1d(pick(one.from_share(np.atleast_1d(p[i]), totals[i], given)))
-                for i in range(len(p))
-            ]
-        )
+        return np.asarray(pick(one.from_share(p[:, None], totals, given)))
 
     return replace(
         one,
@@ -373,7 +378,8 @@ def side_by_side(one: Statistic, output: int = 0) -> Statistic:
 Ends = tuple[Array, Array]  # low and high, (data sets,); nan where there is no interval
 
 
-def _engine(data: Batch, settings: Settings, *, share: bool = True) -> Ends:
+def engine_ends(data: Batch, settings: Settings, *, share: bool = True) -> Ends:
+    """The ends that an audit with these settings gives of every data set; without ``share`` never the edge's."""
     statistic = data.statistic if share else replace(data.statistic, share=None, from_share=None)
     keys = tuple(Key(line=str(i)) for i in range(data.runs))
     part = Part(tally=data.tally, asks=((statistic, keys),), given=data.given)
@@ -473,7 +479,11 @@ def _expanded(data: Batch, level: float, replicates: int, seed: int) -> Ends:
     finite = np.isfinite(solved)
     # Where no replicate has a value any number will do: there is no interval.
     kept = np.where(finite, solved, np.where(finite.any(axis=0), np.nan, 0.0))
-    ends = np.nanquantile(kept, [tail, 1 - tail], axis=0)
+    # A quantile that leaves nan out goes column by column, so only where there is nan.
+    whole = np.isfinite(kept).all(axis=0)
+    ends = np.empty((2, kept.shape[1]))
+    ends[:, whole] = np.quantile(kept[:, whole], [tail, 1 - tail], axis=0)
+    ends[:, ~whole] = np.nanquantile(kept[:, ~whole], [tail, 1 - tail], axis=0)
     # As the engine has it: none where too many replicates are undefined.
     low, high = np.where((~finite).mean(axis=0) > UNDEFINED_SHARE, np.nan, ends)
     return low, high
@@ -483,12 +493,12 @@ def ends_by_method(data: Batch, *, level: float, replicates: int, seed: int) -> 
     """The ends of every method that applies; a method's formal [value, value] has no width."""
     value = data.statistic.solve(data.tally.total, data.given)
     drawn = Settings(interval="bootstrap", level=level, replicates=replicates, seed=seed)
-    made = {"auto": _engine(data, Settings(level=level))}
-    low, high = _engine(data, Settings(level=level), share=False)
+    made = {"auto": engine_ends(data, Settings(level=level))}
+    low, high = engine_ends(data, Settings(level=level), share=False)
     made["jackknife_t"] = np.where(np.isnan(low), value, low), np.where(np.isnan(high), value, high)
     if data.statistic.share is not None:
         made["korn_graubard"] = _edge(data, level)
-    made["percentile"] = _engine(data, drawn)
+    made["percentile"] = engine_ends(data, drawn)
     made["cr2_t"] = _cr2(data, level)
     made["expanded_percentile"] = _expanded(data, level, replicates, seed)
     return {name: made[name] for name in METHODS if name in made}
@@ -608,6 +618,8 @@ def table(
         raise UsageError(f"The level {settings['level']} is not from 0.5 to below 1.")
     if not 100 <= settings.get("replicates", REPLICATES) <= 1_000_000:
         raise UsageError(f"{settings['replicates']} replicates are not from 100 to 1,000,000.")
+    if settings.get("seed", SEED) < 0:
+        raise UsageError(f"The seed {settings['seed']} is not a whole number from 0.")
     if settings.get("runs", RUNS) < 1:
         raise UsageError("At least one run is needed.")
     if not 0 <= settings.get("correlation", CORRELATION) < 1:
@@ -697,12 +709,67 @@ def from_json(text: str) -> list[Row]:
     return made
 
 
+def figure(rows: Sequence[Row], *, level: float = 0.95) -> Figure:
+    """The table as one figure: coverage by clusters, a small picture a case, a line a method."""
+    cases: list[dict[str, Any]] = []
+    for case in dict.fromkeys(r.case for r in rows):
+        of = [r for r in rows if r.case == case]
+        series: list[dict[str, Any]] = []
+        for method in dict.fromkeys(r.method for r in of):
+            held = sorted((r for r in of if r.method == method), key=lambda r: r.clusters)
+            series.append(
+                {
+                    "method": method,
+                    "clusters": [r.clusters for r in held],
+                    "coverage": [None if math.isnan(r.coverage) else r.coverage for r in held],
+                    "runs": [r.runs - r.without for r in held],
+                }
+            )
+        cases.append({"case": case, "truth": of[0].truth, "series": series})
+    words = []
+    for one in cases:
+        first = one["series"][0]
+        pairs = list(zip(first["clusters"], first["coverage"], strict=True))
+        ends = [pair for pair in (pairs[0], *pairs[-1:]) if pair[1] is not None]
+        said = ", ".join(f"{100 * c:.1f} % with {n:,}" for n, c in dict.fromkeys(ends))
+        words.append(f"{one['case']} {said or 'without intervals'}")
+    method = cases[0]["series"][0]["method"] if cases else ""
+    return Figure(
+        name="coverage",
+        title="How often each interval holds the truth",
+        data={"level": level, "cases": cases},
+        alt=(
+            f"Coverage by number of clusters, one picture a case. Method {method}: {'; '.join(words)}.",
+        ),
+        caption=(
+            f"Share of data sets whose nominal {100 * level:g} % interval holds the known truth, of those "
+            "that got an interval. An arrow marks a value below the axis.",
+        ),
+    )
+
+
+def read_table(content: Mapping[str, Any]) -> list[Row]:
+    """The rows of a table that :func:`as_json` wrote. Raises :class:`UsageError` for anything else."""
+    try:
+        names = list(content["columns"])
+        rows = [dict(zip(names, row, strict=True)) for row in content["rows"]]
+        held: list[dict[str, Any]] = [
+            {c: math.nan if row[c] is None else row[c] for c in COLUMNS} for row in rows
+        ]
+        made = [Row(**row) for row in held]
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(
+            "This is no table of coverage: write one with voirdire simulate coverage -o coverage.json"
+        ) from error
+    return made
+
+
 def document(rows: Sequence[Row], *, level: float = 0.95, version: str = "") -> Document:
     """The table as a document: for each case the coverage of every method by number of clusters.
 
     A cell is the coverage in percent; below it, how often the truth lay below and above the interval.
     """
-    blocks: list[Block] = []
+    blocks: list[Block] = [figure(rows, level=level)] if rows else []
     for case in dict.fromkeys(r.case for r in rows):
         of = [r for r in rows if r.case == case]
         counts = list(dict.fromkeys(r.clusters for r in of))
@@ -728,8 +795,8 @@ def document(rows: Sequence[Row], *, level: float = 0.95, version: str = "") -> 
         Paragraph(
             text=(
                 f"Coverage of nominal {100 * level:g} % intervals in percent; in brackets, how often the truth "
-                "lay below and above. * : some data sets got no interval, which is left out. Monte-Carlo "
-                f"standard error: {100 * math.sqrt(level * (1 - level) / max(runs, 1)):.1f} points at {100 * level:g} %, "
+                "lay below and above. * : more than 0.5 % of the data sets got no interval, ** : more than 5 %; "
+                f"they are left out. Monte-Carlo standard error: {100 * math.sqrt(level * (1 - level) / max(runs, 1)):.1f} points at {100 * level:g} %, "
                 f"at most {100 * worst:.1f}.",
             ),
             tone=Tone.NOTE,
@@ -749,6 +816,7 @@ def _said(row: Row) -> str:
     made = row.runs - row.without
     if not made:
         return "–"
-    star = "*" if row.without > 0.005 * row.runs else ""
+    lost = row.without / row.runs
+    star = "**" if lost > 0.05 else "*" if lost > 0.005 else ""
     sides = f"{100 * row.truth_below / made:.1f}, {100 * row.truth_above / made:.1f}"
     return f"{100 * row.coverage:.1f}{star} ({sides})"

@@ -83,8 +83,9 @@ class PanelModel:
     """What a panel is drawn from.
 
     ``classes`` in order, ``mix`` their shares in the truth, ``keeps`` (0–1) how often a grader repeats the
-    truth. ``clusters`` of equal size (up to one), ``correlation`` (0–1, below 1) of labels within one:
-    the shares of the truth, and of what each grader draws instead, differ between clusters (Dirichlet).
+    truth. ``clusters`` of equal size (up to one), ``correlation`` (0–1, below 1) of the truth within one:
+    its shares, and those of what each grader draws instead, differ between clusters (Dirichlet). Two
+    labels of one grader then have keeps² + (1 − keeps)² times that correlation.
     Raises :class:`UsageError` for what cannot be drawn.
     """
 
@@ -117,12 +118,12 @@ class PanelModel:
                 f"{self.clusters} clusters and {self.responses} responses: give each cluster at "
                 "least one response."
             )
-        if len(self.mix) != len(self.classes) or min(self.mix) <= 0:
+        if len(self.mix) != len(self.classes) or not all(m > 0 for m in self.mix):
             raise UsageError(
                 f"the shares {', '.join(f'{m:g}' for m in self.mix)} of {len(self.classes)} classes: "
                 "give one share above 0 for each class."
             )
-        if abs(sum(self.mix) - 1) > 1e-6:
+        if not abs(sum(self.mix) - 1) <= 1e-6:
             raise UsageError(f"the shares of the classes add up to {sum(self.mix):g}: make it 1.")
         for fault in self.faults:
             self._check(fault)
@@ -263,6 +264,8 @@ def panel(*, seed: int | Sequence[int] | np.random.Generator = 0, **model: Any) 
     0
     """
     chosen = PanelModel(**model)
+    if isinstance(seed, int):
+        check_count("the seed", seed, least=0)
     random = seed if isinstance(seed, np.random.Generator) else np.random.default_rng(seed)
     n, cluster, mix = chosen.responses, chosen.cluster, np.asarray(chosen.mix)
 

@@ -194,6 +194,7 @@ def _kr20_cells(
 ) -> Array:
     """KR-20 of the judge on banks of each model, ``(models, replicates)``."""
     check_count("the number of replicates", replicates)
+    check_count("the seed", seed, least=0)
     made = np.empty((len(models), replicates))
     for i, model in enumerate(models):
         if model.lines < 2 or model.responses < 2:
@@ -350,6 +351,7 @@ def phi_lambda_control(
     """
     _check_cuts(cuts, lines)
     check_count("the number of replicates", replicates)
+    check_count("the seed", seed, least=0)
     check_count("the number of responses", responses, least=2)
     check_count("the number of lines", lines, least=2)
     if not (alpha > 0 and beta > 0):
@@ -424,6 +426,7 @@ def livingston_lewis_control(
     """
     _check_cuts(cuts, lines)
     check_count("the number of replicates", replicates)
+    check_count("the seed", seed, least=0)
     check_count("the number of responses", responses)
     random = np.random.default_rng([seed, 0])
     at = np.asarray(cuts)
@@ -513,6 +516,7 @@ def phrasing_check(
     components as used. Raises :class:`UsageError` for fewer than two responses or phrasings.
     """
     check_count("the number of replicates", replicates)
+    check_count("the seed", seed, least=0)
     check_count("the number of responses", responses, least=2)
     check_count("the number of phrasings", phrasings, least=2)
     values = np.empty((len(SCENARIOS), 4, replicates))
