@@ -511,8 +511,10 @@ def test_the_runs_that_differ_are_one_finding_that_cannot_tell(
     assert "jailbreakbench_ablation 10 beside 98" in text
     assert "jailbreakbench_actadd 11 beside 98" in text
     assert "cells looked at" in text
+    # Of two graders alone nothing says whether they are independent.
     assert not {f.code for f in refusal_direction.findings if f.state == "cannot_tell"} - {
-        "hidden_in_pool"
+        "hidden_in_pool",
+        "graders_not_independent",
     }
 
 

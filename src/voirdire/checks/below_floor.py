@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
@@ -178,4 +178,18 @@ CHECK = Check(
         "the labels, being above it takes few of the others."
     ),
     rank=45,
+    uses=(
+        Consequence(
+            code="below_floor",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="One constant answer agrees more often than it does.",
+        ),
+        Consequence(
+            code="below_floor",
+            use="state_accuracy",
+            effect=Effect.CONDITIONS,
+            because="Say beside it that one constant answer agrees more often.",
+        ),
+    ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.corroboration import (
     MOST_GRADERS,
     Comparison,
@@ -491,4 +491,134 @@ CHECK = Check(
     ),
     rank=10,
     flags=True,
+    uses=(
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.FORBIDS,
+            because="It gives this class far less often than others do on the same responses.",
+            where="same",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.CONDITIONS,
+            because="Print the class counts of every grader beside it: one of its classes is hardly given.",
+            where="part",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.CONDITIONS,
+            because="Print the class counts of every grader beside it: labels of a class that is hardly given went elsewhere, and this rate may hold some of them.",
+            where="other",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="compare_models",
+            effect=Effect.FORBIDS,
+            because="It gives this class far less often than others do on the same responses.",
+            where="same",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="compare_models",
+            effect=Effect.OPENS,
+            because="Labels of a class that it hardly gives went elsewhere, more of them for a model that calls for it more often: whether the order of models holds was not measured.",
+            where="part",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="compare_models",
+            effect=Effect.OPENS,
+            because="Labels of a class that it hardly gives went elsewhere, more of them for a model that calls for it more often: whether the order of models holds was not measured.",
+            where="other",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="A class that others give on the same responses hardly comes from it.",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.OPENS,
+            because="Whether it misses this class cannot be told.",
+            state=State.CANNOT_TELL,
+            where="same",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.CONDITIONS,
+            because="Print its class counts beside it: whether one of its classes is missed cannot be told.",
+            state=State.CANNOT_TELL,
+            where="part",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="compare_models",
+            effect=Effect.OPENS,
+            because="Whether it misses this class cannot be told.",
+            state=State.CANNOT_TELL,
+            where="same",
+        ),
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.OPENS,
+            because="The collapse rule does not apply here.",
+            state=State.NOT_APPLICABLE,
+        ),
+        Consequence(
+            code="class_collapse",
+            use="report_rate",
+            effect=Effect.ALLOWS,
+            because="On this class no grader stands out.",
+            state=State.CLEAR,
+            where="same",
+        ),
+        Consequence(
+            code="class_inflation",
+            use="report_rate",
+            effect=Effect.FORBIDS,
+            because="It gives this class far more often than others do on the same responses.",
+            where="same",
+        ),
+        Consequence(
+            code="class_inflation",
+            use="compare_models",
+            effect=Effect.FORBIDS,
+            because="It gives this class far more often than others do on the same responses.",
+            where="same",
+        ),
+        Consequence(
+            code="class_inflation",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="It gives a class far more often than gold.",
+        ),
+        Consequence(
+            code="class_inflation",
+            use="report_rate",
+            effect=Effect.OPENS,
+            because="It gives this class far more often than others, and nothing says who is off.",
+            state=State.CANNOT_TELL,
+            where="same",
+        ),
+        Consequence(
+            code="class_not_in_range",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="There is a class that it cannot give.",
+        ),
+        Consequence(
+            code="class_not_in_range",
+            use="report_rate",
+            effect=Effect.CONDITIONS,
+            because="Say that it cannot give one of the classes, so that such responses are in another.",
+            where="other",
+        ),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.document import cell, display, display_interval
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
@@ -205,4 +205,30 @@ CHECK = Check(
     would_miss="A reading of the coefficients outside this report.",
     rank=40,
     kinds=KINDS,
+    uses=(
+        Consequence(
+            code="coefficient_describes_bank",
+            use="reliability",
+            effect=Effect.FORBIDS,
+            because="Gold, which never errs, gets such a value too: it describes the bank.",
+        ),
+        Consequence(
+            code="coefficient_describes_bank",
+            use="bank_coefficient",
+            effect=Effect.ALLOWS,
+            because="Its value on gold stands beside it.",
+        ),
+        Consequence(
+            code="coefficient_without_gold",
+            use="reliability",
+            effect=Effect.FORBIDS,
+            because="Without gold it describes bank and judge jointly.",
+        ),
+        Consequence(
+            code="coefficient_without_gold",
+            use="bank_coefficient",
+            effect=Effect.FORBIDS,
+            because="Without gold it describes bank and judge jointly.",
+        ),
+    ),
 )

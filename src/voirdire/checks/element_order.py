@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
@@ -164,4 +164,12 @@ CHECK = Check(
     ),
     rank=42,
     kinds=("checklist",),
+    uses=(
+        Consequence(
+            code="element_order_matters",
+            use="bank_coefficient",
+            effect=Effect.CONDITIONS,
+            because="Say in which order the lines of the questions stand, and between which values other orders lie.",
+        ),
+    ),
 )

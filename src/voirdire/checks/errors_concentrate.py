@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.line_errors import LineErrors, counted_errors
 from voirdire.wording import Name, listed, percent, plural, say
@@ -197,4 +197,19 @@ CHECK = Check(
     ),
     rank=30,
     kinds=("checklist",),
+    uses=(
+        Consequence(
+            code="errors_concentrate",
+            use="line_verdict",
+            effect=Effect.FORBIDS,
+            because="A few lines hold many of its errors.",
+        ),
+        Consequence(
+            code="errors_concentrate",
+            use="line_verdict",
+            effect=Effect.ALLOWS,
+            because="Its errors do not gather on a few lines.",
+            state=State.CLEAR,
+        ),
+    ),
 )

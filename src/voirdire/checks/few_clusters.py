@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from voirdire import measured
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.finding import Finding, State, Strength
+from voirdire.grid import NO_MAJORITY
 from voirdire.scene import Scene
 from voirdire.sides import standard
 from voirdire.wording import percent, plural, say
@@ -29,6 +30,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         return
     if bank is not None and not clusters:
         yield _none_scored(evidence.whole)
+        return
+    if not clusters:
+        yield _none_labelled(evidence.whole)
         return
     what = plural(clusters, "cluster") + (" of scored responses" if bank is not None else "")
     if not evidence.clusters_declared:
@@ -92,6 +96,27 @@ def _share(coverage: float) -> str:
     return percent(coverage, 0) if coverage < 0.995 else "over 99 %"
 
 
+def _none_labelled(scene: Scene) -> Finding:
+    """No label at all: what is missing is labels, and more clusters would not help."""
+    grid = scene.grid
+    assert grid is not None
+    tied = int((grid.outcomes == NO_MAJORITY).any(axis=1).sum())
+    why = f": on {plural(tied, 'response')} the votes have no majority" if tied else ""
+    return Finding(
+        code="few_clusters",
+        state=State.FOUND,
+        strength=Strength.CERTAIN,
+        sentence=(
+            f"No response has a label of any grader, so no interval rests on anything{why}.",
+        ),
+        weight=float(scene.options.few_clusters),
+        next_step=(
+            "See how the calls ended (outcomes_unread, and the notes)"
+            + ("; --vote-rule first takes the first readable vote." if tied else "."),
+        ),
+    )
+
+
 def _none_scored(scene: Scene) -> Finding:
     """No cluster at all: what is missing is verdicts, and more clusters would not help."""
     both = bool(scene.gold and scene.panel)
@@ -129,4 +154,31 @@ CHECK = Check(
     would_miss="Clusters that nobody declared: responses of one prompt that stand each on its own.",
     rank=60,
     kinds=("labels", "counts", "checklist"),
+    uses=(
+        Consequence(
+            code="few_clusters",
+            use="quote_intervals",
+            effect=Effect.CONDITIONS,
+            because="Print beside them on how few clusters they rest and the measured coverage of their method.",
+        ),
+        Consequence(
+            code="few_clusters",
+            use="quote_intervals",
+            effect=Effect.ALLOWS,
+            because="How often such intervals hold was measured at so few clusters.",
+        ),
+        Consequence(
+            code="few_clusters",
+            use="gate",
+            effect=Effect.CONDITIONS,
+            because="Say on how few clusters its accuracy rests.",
+        ),
+        Consequence(
+            code="few_clusters",
+            use="quote_intervals",
+            effect=Effect.ALLOWS,
+            because="They rest on enough clusters.",
+            state=State.CLEAR,
+        ),
+    ),
 )

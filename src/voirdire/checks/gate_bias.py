@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
@@ -354,4 +354,58 @@ CHECK = Check(
     ),
     rank=20,
     kinds=KINDS,
+    uses=(
+        Consequence(
+            code="gate_lenient",
+            use="gate",
+            effect=Effect.FORBIDS,
+            because="It passes more responses than gold does.",
+        ),
+        Consequence(
+            code="gate_lenient",
+            use="total_score",
+            effect=Effect.CONDITIONS,
+            because="Say that it is lenient at a cut that was asked for.",
+        ),
+        Consequence(
+            code="gate_lenient",
+            use="gate",
+            effect=Effect.OPENS,
+            because="Whether it passes as many as gold cannot be told.",
+            state=State.CANNOT_TELL,
+        ),
+        Consequence(
+            code="gate_lenient",
+            use="gate",
+            effect=Effect.ALLOWS,
+            because="That it passes more than gold was not seen.",
+            state=State.CLEAR,
+        ),
+        Consequence(
+            code="gate_harsh",
+            use="gate",
+            effect=Effect.FORBIDS,
+            because="It passes fewer responses than gold does.",
+        ),
+        Consequence(
+            code="gate_harsh",
+            use="total_score",
+            effect=Effect.CONDITIONS,
+            because="Say that it is harsh at a cut that was asked for.",
+        ),
+        Consequence(
+            code="gate_harsh",
+            use="gate",
+            effect=Effect.OPENS,
+            because="Whether it passes as many as gold cannot be told.",
+            state=State.CANNOT_TELL,
+        ),
+        Consequence(
+            code="gate_harsh",
+            use="gate",
+            effect=Effect.ALLOWS,
+            because="That it passes fewer than gold was not seen.",
+            state=State.CLEAR,
+        ),
+    ),
 )

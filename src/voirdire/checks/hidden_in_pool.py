@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.corroboration import (
     MOST_GRADERS,
     Comparison,
@@ -234,4 +234,32 @@ CHECK = Check(
         "with --by; parts with fewer labels of the class than the base."
     ),
     rank=20,
+    uses=(
+        Consequence(
+            code="hidden_in_pool",
+            use="report_part",
+            effect=Effect.FORBIDS,
+            because="Inside a part of the responses it hardly gives a class that it gives in the pool.",
+        ),
+        Consequence(
+            code="hidden_in_pool",
+            use="compare_models",
+            effect=Effect.CONDITIONS,
+            because="Look at each part of the responses by itself: inside one it hardly gives a class.",
+        ),
+        Consequence(
+            code="hidden_in_pool",
+            use="report_part",
+            effect=Effect.OPENS,
+            because="Inside some parts it hardly gives a class; this was looked at unasked and may be chance.",
+            state=State.CANNOT_TELL,
+        ),
+        Consequence(
+            code="hidden_in_pool",
+            use="report_part",
+            effect=Effect.ALLOWS,
+            because="No part that the tags tell apart hides a class that is hardly given.",
+            state=State.CLEAR,
+        ),
+    ),
 )

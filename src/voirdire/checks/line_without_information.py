@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
 from voirdire.sides import standard
@@ -356,4 +356,12 @@ CHECK = Check(
     ),
     rank=41,
     kinds=("checklist",),
+    uses=(
+        Consequence(
+            code="line_without_information",
+            use="line_verdict",
+            effect=Effect.FORBIDS,
+            because="On some lines its verdict is the same throughout.",
+        ),
+    ),
 )

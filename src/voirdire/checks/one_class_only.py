@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.finding import Finding, State, Strength
 from voirdire.wording import Name, counted, listed, say
 
@@ -78,4 +78,30 @@ CHECK = Check(
     run=run,
     would_miss="A grader that uses a second class once or twice.",
     rank=30,
+    uses=(
+        Consequence(
+            code="one_class_only",
+            use="report_rate",
+            effect=Effect.FORBIDS,
+            because="It gives one and the same class throughout.",
+        ),
+        Consequence(
+            code="one_class_only",
+            use="compare_models",
+            effect=Effect.FORBIDS,
+            because="It gives one and the same class throughout.",
+        ),
+        Consequence(
+            code="one_class_only",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="It gives one and the same class throughout.",
+        ),
+        Consequence(
+            code="one_class_only",
+            use="state_accuracy",
+            effect=Effect.CONDITIONS,
+            because="Say beside it that it gives one class throughout, as a constant does.",
+        ),
+    ),
 )

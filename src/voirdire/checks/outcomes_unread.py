@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.grid import LABEL
@@ -330,4 +330,48 @@ CHECK = Check(
     ),
     rank=5,
     kinds=("labels", "counts", "checklist"),
+    uses=(
+        Consequence(
+            code="outcomes_unread",
+            use="report_rate",
+            effect=Effect.FORBIDS,
+            because="It was not read on a large share of the calls, so the rate is of the others.",
+        ),
+        Consequence(
+            code="outcomes_unread",
+            use="compare_models",
+            effect=Effect.FORBIDS,
+            because="It was not read on a large share of the calls, or on whole questions.",
+        ),
+        Consequence(
+            code="outcomes_unread",
+            use="compare_graders",
+            effect=Effect.CONDITIONS,
+            because="Compare on the responses that both could be read on.",
+        ),
+        Consequence(
+            code="outcomes_unread",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="It was not read on a large share of the calls, or on whole questions.",
+        ),
+        Consequence(
+            code="outcomes_unread",
+            use="state_accuracy",
+            effect=Effect.CONDITIONS,
+            because="Give the bounds with each unread call as right and as wrong.",
+        ),
+        Consequence(
+            code="outcomes_unread",
+            use="gate",
+            effect=Effect.CONDITIONS,
+            because="Let no response pass that it could not be read on, and count each of them as an error.",
+        ),
+        Consequence(
+            code="outcomes_unread",
+            use="total_score",
+            effect=Effect.CONDITIONS,
+            because="Say which responses have no total; where whole questions are lost, leave them out for every side.",
+        ),
+    ),
 )

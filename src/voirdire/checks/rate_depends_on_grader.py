@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import UNREAD_LIMIT, Scene
@@ -150,4 +150,43 @@ CHECK = Check(
     run=run,
     would_miss="Graders that are all off in the same direction.",
     rank=40,
+    uses=(
+        Consequence(
+            code="rate_depends_on_grader",
+            use="compare_graders",
+            effect=Effect.FORBIDS,
+            because="On the same responses this rate hangs on the grader.",
+            where="rate",
+        ),
+        Consequence(
+            code="rate_depends_on_grader",
+            use="report_rate",
+            effect=Effect.CONDITIONS,
+            because="Name the grader wherever it stands, and give its range over the graders.",
+            where="rate",
+        ),
+        Consequence(
+            code="rate_depends_on_grader",
+            use="compare_models",
+            effect=Effect.CONDITIONS,
+            because="Let one and the same grader label all models.",
+            where="rate",
+        ),
+        Consequence(
+            code="rate_depends_on_grader",
+            use="compare_graders",
+            effect=Effect.OPENS,
+            because="Whether this rate depends on the grader cannot be told.",
+            state=State.CANNOT_TELL,
+            where="rate",
+        ),
+        Consequence(
+            code="rate_depends_on_grader",
+            use="compare_graders",
+            effect=Effect.ALLOWS,
+            because="On the same responses the graders of this audit differ little in this rate.",
+            state=State.CLEAR,
+            where="rate",
+        ),
+    ),
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.labels import Labels
@@ -145,4 +145,12 @@ CHECK = Check(
         "target_model or model."
     ),
     rank=65,
+    uses=(
+        Consequence(
+            code="same_family",
+            use="compare_models",
+            effect=Effect.CONDITIONS,
+            because="Have responses of models of its family graded by a grader of another family too.",
+        ),
+    ),
 )

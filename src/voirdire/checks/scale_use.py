@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.checks.class_collapse import ratio_text
 from voirdire.corroboration import MOST_GRADERS, Rule
 from voirdire.finding import Finding, State, Strength
@@ -127,4 +127,51 @@ CHECK = Check(
     run=run,
     would_miss="A class inside the scale that is not used; a compressed scale that keeps its ends.",
     rank=15,
+    uses=(
+        Consequence(
+            code="scale_end_unused",
+            use="mean_score",
+            effect=Effect.FORBIDS,
+            because="It hardly uses an end of the scale.",
+        ),
+        Consequence(
+            code="scale_end_unused",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="It hardly uses an end of the scale.",
+        ),
+        Consequence(
+            code="scale_end_unused",
+            use="mean_score",
+            effect=Effect.OPENS,
+            because="Whether it uses the ends of the scale cannot be told.",
+            state=State.CANNOT_TELL,
+        ),
+        Consequence(
+            code="scale_end_unused",
+            use="mean_score",
+            effect=Effect.ALLOWS,
+            because="It uses the ends of the scale.",
+            state=State.CLEAR,
+        ),
+        Consequence(
+            code="scale_shift",
+            use="mean_score",
+            effect=Effect.FORBIDS,
+            because="Its labels lie lower or higher on the scale than those of others on the same responses.",
+        ),
+        Consequence(
+            code="scale_shift",
+            use="stand_for_gold",
+            effect=Effect.FORBIDS,
+            because="Its labels lie lower or higher on the scale than those of others on the same responses.",
+        ),
+        Consequence(
+            code="scale_shift",
+            use="mean_score",
+            effect=Effect.OPENS,
+            because="Whether its labels lie lower or higher than those of others cannot be told.",
+            state=State.CANNOT_TELL,
+        ),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from voirdire.checks.base import Check, Evidence
+from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.document import cell, display_interval
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
@@ -17,8 +17,7 @@ FEWEST = 10  # responses with two readable votes, below which equal votes are no
 def run(evidence: Evidence) -> Iterable[Finding]:
     scene = evidence.whole
     held = scene.grid if scene.grid is not None else scene.bank
-    if scene.options.phrasing or (held is not None and held.phrasings is not None):
-        return  # votes of one response may come from several prompts
+    several = held is not None and held.phrasings is not None
     asked = [
         e
         for e in evidence.estimates.of("self_disagreement", slice="")
@@ -26,7 +25,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         and _asked_again(scene, e) >= FEWEST
         and not scene.by_name[e.key.grader].person
     ]
-    of_lines = scene.bank is not None
+    what = "lines of responses" if scene.bank is not None else "responses"
+    if several:
+        what += " (counted under each phrasing)"
     for one in asked:
         if one.number:
             continue
@@ -41,8 +42,8 @@ def run(evidence: Evidence) -> Iterable[Finding]:
                 "{interval}). Repeats under one prompt say nothing about the scorer; what they can "
                 "show is decode-time noise at most, and here there is none to see. Its votes add "
                 "calls and no evidence.",
-                what="lines of responses" if of_lines else "responses",
-                label="verdict" if of_lines else "label",
+                what=what,
+                label="verdict" if scene.bank is not None else "label",
                 grader=Name(one.key.grader),
                 n=counted(one.n or 0),
                 interval=f" {upper}" if upper else "",
@@ -50,6 +51,11 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             evidence=(one,),
             weight=0.5,
             next_step=(
+                "Count one call a response under each phrasing; read what the wording does from the "
+                "phrasing study.",
+            )
+            if several
+            else (
                 "Count one call a response; to learn how far labels hang on the prompt, reword it.",
             ),
         )
@@ -66,7 +72,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             sentence=say(
                 "Votes differ: {graders} {give} votes of more than one class on {rates} of the "
                 "{what} asked again. That is noise of decoding under one prompt.",
-                what="lines of responses" if of_lines else "responses",
+                what=what,
                 graders=listed(e.key.grader for e in varied),
                 give="gives" if len(varied) == 1 else "give",
                 rates=rates,
@@ -76,11 +82,12 @@ def run(evidence: Evidence) -> Iterable[Finding]:
 
 
 def _asked_again(scene: Scene, disagreement: Estimate) -> float:
-    """How many responses have two readable votes (on some line, in a checklist)."""
+    """How many responses have two readable votes (on some line, in a checklist; under one phrasing)."""
     if scene.bank is None or scene.bank.votes is None:
         return disagreement.n or 0.0
-    read = scene.bank.votes.read[:, scene.bank.places[disagreement.key.grader]]
-    return float((read >= 2).any(axis=1).sum())
+    votes, at = scene.bank.votes, scene.bank.places[disagreement.key.grader]
+    again = votes.read[:, at] >= 2 if votes.within is None else votes.within[:, at, :, 0] > 0
+    return float(again.any(axis=1).sum())
 
 
 CHECK = Check(
@@ -91,8 +98,24 @@ CHECK = Check(
     run=run,
     would_miss=(
         "Votes that hardly vary: one other label in a thousand is enough for a clear answer. Repeats "
-        "that a cache answered look like a grader without noise. People, and files with several phrasings."
+        "that a cache answered look like a grader without noise. People. Where there are several phrasings "
+        "only votes under the same one are repeats."
     ),
     rank=70,
     kinds=("labels", "counts", "checklist"),
+    uses=(
+        Consequence(
+            code="votes_never_vary",
+            use="repeats",
+            effect=Effect.FORBIDS,
+            because="Its repeats never differ, as those of a cache or of fixed decoding would.",
+        ),
+        Consequence(
+            code="votes_never_vary",
+            use="repeats",
+            effect=Effect.ALLOWS,
+            because="Its repeats differ now and then.",
+            state=State.CLEAR,
+        ),
+    ),
 )
