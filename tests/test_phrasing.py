@@ -16,6 +16,7 @@ from tests.test_figures import NASTY, SVG, parsed, words
 from voirdire.auditing import Audit
 from voirdire.document import Figure, Table
 from voirdire.figures.phrasing_components import DRAWING
+from voirdire.finding import State
 from voirdire.stats import phrasing, random_effects
 from voirdire.stats.random_effects import (
     analysis_of_variance,
@@ -25,6 +26,7 @@ from voirdire.stats.random_effects import (
     reml_components,
     restricted_likelihood,
 )
+from voirdire.wording import plain
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 # Six responses under three phrasings: FC-26 of the field cases.
@@ -157,14 +159,26 @@ def test_fractions_are_scores_without_loss() -> None:
         assert value(found, f"component_{name}_raw") == pytest.approx(expected[own], abs=1e-15)
 
 
-def test_two_classes_in_order_are_scores_and_three_are_not(tmp_path: Path) -> None:
+def test_two_classes_are_scores_in_either_order_and_three_are_not(tmp_path: Path) -> None:
     two = [["no" if x == 0 else "yes" for x in r] for r in SIX]
-    assert value(audit(table(two), scale="no,yes"), "component_response") == pytest.approx(0.1)
-    for scores, scale in ((two, None), ([*two, ["maybe", "no", "yes"]], "no,maybe,yes")):
-        found = audit(table(scores), **({"scale": scale} if scale else {}))
-        assert not len(found.results.filter(pl.col("statistic").str.starts_with("component_")))
-        assert row(found, "flip_rate", **{"class": ""})["value"] >= 0.5
-        assert "Variance components need scores" in report(found, tmp_path)
+    for scale in ("no,yes", "yes,no", None):
+        found = audit(table(two), **({"scale": scale} if scale else {}))
+        assert value(found, "component_response") == pytest.approx(0.1)
+        assert value(found, "component_phrasing_raw") == pytest.approx(-1 / 30)
+        assert "As scores yes is 0 and no is 1." in report(found, tmp_path) or scale != "yes,no"
+    found = audit(table([*two, ["maybe", "no", "yes"]]), scale="no,maybe,yes")
+    assert not len(found.results.filter(pl.col("statistic").str.starts_with("component_")))
+    assert row(found, "flip_rate", **{"class": ""})["value"] >= 0.5
+    assert "Variance components need scores" in report(found, tmp_path)
+
+
+def test_scores_that_are_no_numbers_are_named_with_the_next_step(tmp_path: Path) -> None:
+    scores = [[7, 8, 6], [3, "n/a", 4], [9, 9, 8], [1, 2, 2]]
+    text = report(audit(table(scores)), tmp_path)
+    assert "1 of the 9 labels that occur is no number: n/a." in text
+    assert "--failed n/a=unparsed" in text
+    mended = audit(table(scores), failed={"n/a": "unparsed"})
+    assert value(mended, "component_response") > 0
 
 
 def test_rates_of_three_classes_flip_less_than_the_class() -> None:
@@ -458,6 +472,39 @@ def test_one_phrasing_is_no_study() -> None:
     assert flips["grader"].to_list() == ["judge"]
 
 
+def test_one_phrasing_is_said_where_a_column_names_it() -> None:
+    made = vd.read(table([[1], [0], [1]]), layout="long", phrasing="phrasing")
+    assert "All rows are of one phrasing, p1: nothing can be said of the wording." in "\n".join(
+        plain(n) for n in made.notices
+    )
+    several = vd.read(table(SIX), layout="long", phrasing="phrasing", vote="vote")
+    apart = [table(SIX).filter(pl.col("phrasing") == p) for p in ("p1", "p2", "p3")]
+    joined = vd.read(*apart, layout="long", phrasing="phrasing", vote="vote")
+    for held in (several, joined):
+        assert not [n for n in held.notices if "wording" in plain(n)]
+
+
+@pytest.mark.parametrize("huge", ["1e308", "-1e5000", "1e150"])
+def test_scores_too_large_to_square_are_no_scores_and_said(huge: str, tmp_path: Path) -> None:
+    found = audit(table([[1, huge, 3], [2, 2, 1], [3, 1, huge], [1, 2, 2]]))
+    assert not len(found.results.filter(pl.col("statistic").str.starts_with("component_")))
+    assert "no number, or too large a one" in report(found, tmp_path)
+
+
+def test_too_few_responses_for_an_interval_are_said_to_be() -> None:
+    found = audit(table([[1, 2, 4], [3, 3, 5]]))
+    assert row(found, "component_phrasing")["low"] is None
+    made = [e for e in found.estimates if e.statistic == "component_phrasing"]
+    assert [e.no_interval for e in made] == [phrasing.FEW_SCORES]
+
+
+def test_a_dependability_whose_interval_is_zero_is_not_said_to_lack_chance() -> None:
+    found = audit(table([[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 8))
+    made = [e for e in found.estimates if e.statistic == "dependability_single"]
+    assert [e.value for e in made] == [0]
+    assert [e.no_interval for e in made] == [phrasing.NO_SPREAD]
+
+
 def test_a_constant_panel_has_components_of_zero_and_no_dependability() -> None:
     found = audit(table([[1, 1, 1]] * 6))
     assert value(found, "flip_rate") == 0
@@ -509,8 +556,12 @@ def test_repeats_that_never_differ_are_no_reliability(tmp_path: Path) -> None:
     assert value(found, "component_response_phrasing") == pytest.approx(0.2)
     text = report(found, tmp_path)
     assert "repeats under one prompt never differ. That is no evidence of reliability" in text
-    assert "came under several phrasings" in text  # what the table of votes says
-    assert not [f for f in found.findings if f.code == "votes_never_vary"]
+    assert "Only votes under the same phrasing are compared" in text  # what the table of votes says
+    (finding,) = [f for f in found.findings if f.code == "votes_never_vary"]
+    assert finding.state is State.FOUND
+    assert "was asked again on 18 responses (counted under each phrasing)" in plain(
+        finding.sentence
+    )
 
 
 # --- checklists -------------------------------------------------------------------------------------
@@ -653,3 +704,133 @@ def test_every_design_is_balanced_in_its_expectations() -> None:
         # The last effect is the residual: once in every mean square.
         assert (found[:, -1] == 1).all()
         assert (np.triu(found) != 0).any()
+
+
+# --- intervals of components of clusters, and of fixed phrasings with cells missing -----------------
+
+
+def nested(
+    rng: np.random.Generator, sizes: Any, cluster: float, both: float, residual: float = 0.3
+) -> tuple[Any, Any]:
+    """Scores of responses within clusters under three phrasings, and the cluster of each response."""
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    n, c = len(of), len(sizes)
+    y = math.sqrt(cluster) * rng.normal(size=(c, 1))[of] + math.sqrt(0.5) * rng.normal(size=(n, 1))
+    y = y + math.sqrt(0.2) * rng.normal(size=(1, 3)) + math.sqrt(both) * rng.normal(size=(c, 3))[of]
+    return y + math.sqrt(residual) * rng.normal(size=(n, 3)), of
+
+
+def in_clusters(y: Any, of: Any) -> pl.DataFrame:
+    frame = table(np.round(np.clip(5 + 2 * y, -20, 30)).astype(int).tolist())
+    return frame.with_columns(
+        cluster=pl.col("response")
+        .str.slice(1)
+        .cast(pl.Int64)
+        .map_elements(lambda i: f"c{of[i - 1]}", return_dtype=pl.String)
+    )
+
+
+@pytest.mark.parametrize("sizes", [[4] * 8, [1, 2, 6, 3, 4, 8]])
+def test_components_of_clusters_have_named_intervals(sizes: list[int]) -> None:
+    y, of = nested(np.random.default_rng(3), sizes, 1.0, 0.2)
+    found = audit(in_clusters(y, of))
+    for name in ("component_cluster", "component_cluster_phrasing"):
+        held = row(found, name)
+        assert held["method"] == "modified_large_sample"
+        assert held["low"] <= held["value"] <= held["high"]
+
+
+def test_two_clusters_have_no_interval_and_a_reason(tmp_path: Path) -> None:
+    y, of = nested(np.random.default_rng(3), [5, 5], 1.0, 0.2)
+    found = audit(in_clusters(y, of))
+    assert row(found, "component_cluster")["low"] is None
+    assert "fewer than three clusters" in report(found, tmp_path)
+
+
+def test_a_combination_of_mean_squares_is_as_printed_where_it_has_two() -> None:
+    # Exact where nothing is taken off: the chi-square interval.
+    low, high = random_effects.combination_interval([(1, 4.0, 9)], [], 1, 0.95)
+    assert (low, high) == pytest.approx(chi_square_interval(4.0, 9, 0.95))
+    # Two mean squares with the same expectation add up as one would.
+    two = random_effects.combination_interval([(1, 4.0, 9), (1, 4.0, 9)], [], 2, 0.95)
+    one = chi_square_interval(4.0, 18, 0.95)
+    assert two[0] == pytest.approx(one[0])  # what the cross term is made for
+    assert two[1] >= one[1]  # the upper end has no such term
+
+
+def test_fixed_phrasings_with_cells_missing_have_an_f_interval() -> None:
+    rng = np.random.default_rng(5)
+    x = np.round(5 + 3 * rng.normal(size=(40, 1)) + rng.normal(size=(40, 3))).astype(int)
+    texts = [[("??" if rng.random() < 0.1 else str(v)) for v in r] for r in x]
+    held = row(audit(table(texts), failed={"??": "unparsed"}), "dependability_fixed")
+    assert held["method"] == "f_ratio"
+    assert held["low"] < held["value"] < held["high"]
+    # Exact where no cell is missing: Feldt's interval, from the F ratio of mean squares.
+    squares = analysis_of_variance(x).mean_squares
+    low, high = random_effects.fixed_columns_interval(squares["p"], squares["pi"], 39, 78, 0.95)
+    assert low < 1 - squares["pi"] / squares["p"] < high
+    from scipy.stats import f
+
+    share = squares["pi"] / squares["p"]
+    assert (low, high) == pytest.approx(
+        (1 - share * f.ppf(0.975, 39, 78), 1 - share * f.ppf(0.025, 39, 78))
+    )
+
+
+@pytest.mark.parametrize(
+    ("clusters", "within", "cluster", "both"),
+    [(10, 3, 0.5, 0.1), (13, 10, 0.1, 0.05), (30, 3, 0.1, 0.05), (30, 10, 0.01, 0.01)],
+)
+def test_coverage_of_intervals_of_clusters(
+    clusters: int, within: int, cluster: float, both: float
+) -> None:
+    rng = np.random.default_rng(20)
+    studies, shape = 1000, (clusters, within, 3)
+    y = np.stack(
+        [nested(rng, [within] * clusters, cluster, both)[0].reshape(shape) for _ in range(studies)]
+    )
+    found = analysis_of_variance(y, "(p:c) x i")
+    s, free = found.mean_squares, found.freedom
+    held = np.zeros(2)
+    for k in range(studies):
+        part = {e: (1.0, float(s[e][k]), free[e]) for e in ("c", "ci", "p:c", "pi:c")}
+        for i, (ends, truth) in enumerate(
+            (
+                (
+                    random_effects.combination_interval(
+                        [part["c"], part["pi:c"]], [part["ci"], part["p:c"]], within * 3, 0.95
+                    ),
+                    cluster,
+                ),
+                (
+                    random_effects.combination_interval([part["ci"]], [part["pi:c"]], within, 0.95),
+                    both,
+                ),
+            )
+        ):
+            held[i] += max(ends[0], 0) <= truth <= max(ends[1], 0)
+    # Monte-Carlo error of 0.95 over 1,000 studies: 0.7 points; three of them.
+    assert (np.abs(held / studies - 0.95) < 0.021).all(), held / studies
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("gone", [0.0, 0.15])
+def test_coverage_of_intervals_of_uneven_clusters(gone: float) -> None:
+    rng = np.random.default_rng(22)
+    sizes, studies, truth = [1, 2, 3, 4, 6, 8, 10], 40, (0.5, 0.1)
+    held = np.zeros(2)
+    for _ in range(studies):
+        y, of = nested(rng, sizes, *truth)
+        y = np.where(rng.random(y.shape) < gone, np.nan, y)
+        likely = reml_components(y, cluster=of)
+        found = {"cluster": likely["clusters"], "cluster_phrasing": likely["clusters_columns"]}
+        study = phrasing.Study(
+            grader="j", names=("a", "b", "c"), rows=np.arange(len(of)), left_out=0, n=len(of),
+            empty=0, calls=1.0, likelihood=True, scored=True, clustered=True,
+        )  # fmt: skip
+        squares = phrasing._implied(found, likely["rows"], likely["residual"], np.isfinite(y), of)
+        phrasing._cluster_intervals(study, squares, 0.95)
+        for i, name in enumerate(("component_cluster", "component_cluster_phrasing")):
+            low, high, _ = study.intervals[name]
+            held[i] += low <= truth[i] <= high
+    assert (held / studies > 0.95 - 3 * math.sqrt(0.95 * 0.05 / studies)).all(), held / studies

@@ -281,3 +281,99 @@ def test_the_plain_function_leaves_out_responses_with_fewer_than_two_votes() -> 
         assert math.isnan(vd.stats.self_disagreement([["a", None], [None, None]]))
     with pytest.raises(ValueError, match="responses × repeats"):
         vd.stats.self_disagreement(["a", "b"])
+
+
+# --- phrasings --------------------------------------------------------------------------------------
+
+
+def worded(votes: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Calls of one grader: for each phrasing one text a response, one letter a vote."""
+    rows = [
+        (f"r{i:02}", phrasing, str(v), CLASS.get(letter), "label" if letter != "?" else "unparsed")
+        for phrasing, texts in votes.items()
+        for i, text in enumerate(texts)
+        for v, letter in enumerate(text, 1)
+    ]
+    table = pl.DataFrame(
+        rows, schema=["response", "phrasing", "vote", "label", "outcome"], orient="row"
+    )
+    return table.with_columns(grader=pl.lit("g"))
+
+
+def test_calls_under_several_phrasings_are_no_votes() -> None:
+    # Every response has another class under each phrasing, and nobody was asked twice.
+    found = audit(worded({"p": ["y"] * 12, "q": ["n"] * 12}), phrasing="phrasing")
+    assert not {"self_disagreement", "no_majority"} & set(found.results["statistic"])
+    assert not of_code(found, "votes_never_vary")
+    assert row(found, "flip_rate", grader="g", **{"class": ""})["value"] == 1
+
+
+def test_repeats_are_votes_within_one_phrasing() -> None:
+    # Under p: same, differ, one read · under q: same, same, differ. Across p and q r0 differs as well.
+    found = audit(worded({"p": ["yy", "yn", "y?"], "q": ["nn", "yy", "hn"]}), phrasing="phrasing")
+    one = row(found, "self_disagreement", grader="g")
+    assert (one["value"], one["n"], one["clusters"]) == (2 / 5, 5, 3)
+    lost = row(found, "no_majority", grader="g")
+    # No class has more than half of the two calls: p on r1 and r2, q on r2.
+    assert (lost["value"], lost["n"]) == (3, 6)
+
+
+def test_repeats_that_never_vary_are_found_where_wordings_differ() -> None:
+    found = audit(worded({"p": ["yy"] * 6, "q": ["nn"] * 6}), phrasing="phrasing")
+    (finding,) = of_code(found, "votes_never_vary")
+    assert finding.state is State.FOUND
+    assert row(found, "self_disagreement", grader="g")["n"] == 12
+
+
+def test_lines_of_a_checklist_vote_within_one_phrasing() -> None:
+    # Two lines, two phrasings, two calls each: only e1 under p on r0 differs; across phrasings all do.
+    rows = [
+        (
+            f"r{i}",
+            line,
+            p,
+            str(v),
+            "1" if (p == "p") != (i == 0 and line == "e1" and p == "p" and v == 2) else "0",
+        )
+        for i in range(3)
+        for line in ("e1", "e2")
+        for p in ("p", "q")
+        for v in (1, 2)
+    ]
+    table = pl.DataFrame(
+        rows, schema=["response", "line", "phrasing", "vote", "label"], orient="row"
+    )
+    found = vd.audit(
+        vd.read(
+            table,
+            layout="checklist",
+            line="line",
+            phrasing="phrasing",
+            vote="vote",
+            grader_name="j",
+        )
+    )
+    one = row(found, "self_disagreement", grader="j")
+    assert (one["value"], one["n"]) == (1 / 12, 12)
+    assert row(found, "no_majority", grader="j")["value"] == 1
+    once = table.filter(vote="1").drop("vote")
+    found = vd.audit(
+        vd.read(once, layout="checklist", line="line", phrasing="phrasing", grader_name="j")
+    )
+    assert "self_disagreement" not in set(found.results["statistic"])
+
+
+def test_pairs_in_both_orders_under_several_phrasings_compare_like_with_like() -> None:
+    rows = [
+        # Under each phrasing and order twice the same; orders and phrasings differ.
+        (f"r{i}", "g", p, f"{o}{v}", o, "A" if (p == "p") == (o == "AB") else "B")
+        for i in range(4)
+        for p in ("p", "q")
+        for o in ("AB", "BA")
+        for v in (1, 2)
+    ]
+    table = pl.DataFrame(
+        rows, schema=["response", "grader", "phrasing", "vote", "order", "label"], orient="row"
+    )
+    found = vd.audit(vd.read(table, layout="long", phrasing="phrasing", vote="vote"))
+    assert row(found, "self_disagreement", grader="g")["value"] == 0

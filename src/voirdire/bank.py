@@ -21,6 +21,7 @@ from voirdire.grid import (
     Phrasings,
     codes_of,
     columns_of,
+    ever_asked,
     one_label,
     phrasings_by_row,
     response_names,
@@ -37,13 +38,16 @@ class Ballots:
 
     ``yes``, ``no`` and ``asked`` (votes that are not missing, readable or not) are ``(responses,
     graders, positions)``. ``calls`` is ``(responses, graders, outcomes)``: how many calls, each over
-    all lines, ended in which way.
+    all lines, ended in which way. ``within``, ``(responses, graders, positions, 4)``, is set where there
+    are several phrasings: under how many of them the line has two readable votes, and on how many of
+    these the votes differ; under how many it has a readable vote, and how many of these elect nobody.
     """
 
     yes: Array
     no: Array
     asked: Array
     calls: Array
+    within: Array | None = None
 
     @property
     def read(self) -> Array:
@@ -57,12 +61,20 @@ class Ballots:
 
     def where(self, keep: Array) -> Ballots:
         return Ballots(
-            yes=self.yes[keep], no=self.no[keep], asked=self.asked[keep], calls=self.calls[keep]
+            yes=self.yes[keep],
+            no=self.no[keep],
+            asked=self.asked[keep],
+            calls=self.calls[keep],
+            within=None if self.within is None else self.within[keep],
         )
 
     def of_graders(self, at: Sequence[int]) -> Ballots:
         return Ballots(
-            yes=self.yes[:, at], no=self.no[:, at], asked=self.asked[:, at], calls=self.calls[:, at]
+            yes=self.yes[:, at],
+            no=self.no[:, at],
+            asked=self.asked[:, at],
+            calls=self.calls[:, at],
+            within=None if self.within is None else self.within[:, at],
         )
 
 
@@ -283,7 +295,7 @@ def _phrasings(
     pair, position = place[rows] // width, place[rows] % width
     cells = pair * len(names) + phrasing[rows]
     size = responses * graders * len(names)
-    codes, outcomes, _ = one_label(
+    codes, _, _ = one_label(
         labels, cells * width + position, label[rows], outcome[rows], size * width, rows
     )
     full = (responses, graders, len(names))
@@ -303,7 +315,7 @@ def _phrasings(
         names=names,
         responses=response_names(labels),
         decided=np.where(complete, (verdicts == 1).sum(axis=-1), NO_LABEL).astype(np.int32),
-        asked=(outcomes != NOT_THERE).reshape(*full, width).any(axis=-1),
+        asked=ever_asked(cells, outcome[rows], size).reshape(full),
         row=row,
         grader=cell_of // len(names) % graders,
         phrasing=cell_of % len(names),
@@ -333,7 +345,37 @@ def _ballots(
         no=counted(label == 0),
         asked=counted(outcome != MISSING_CODE),
         calls=_voted(labels, shape[:2]),
+        within=_within_phrasings(labels, place, label, outcome, shape),
     )
+
+
+def _within_phrasings(
+    labels: Labels, place: Array, label: Array, outcome: Array, shape: tuple[int, int, int]
+) -> Array | None:
+    """What the votes under each phrasing come to, added up over phrasings; ``None`` for one phrasing."""
+    named = phrasings_by_row(labels)
+    if named is None:
+        return None
+    kinds = len(named[0]) + 1
+    held, entry = np.unique(place * kinds + named[1] + 1, return_inverse=True)
+    entry = entry.reshape(-1)
+
+    def counted(rows: Array) -> Array:
+        return np.bincount(entry[rows], minlength=len(held))
+
+    yes, no, asked = counted(label == 1), counted(label == 0), counted(outcome != MISSING_CODE)
+    read = yes + no
+    marks = (
+        read >= 2,
+        (yes > 0) & (no > 0),
+        read >= 1,
+        (read > 0) & (2 * np.maximum(yes, no) <= asked),
+    )
+    size = int(np.prod(shape))
+    of_line = held // kinds
+    return np.stack(
+        [np.bincount(of_line, weights=m, minlength=size).astype(np.int16) for m in marks], axis=-1
+    ).reshape(*shape, len(marks))
 
 
 def _voted(labels: Labels, shape: tuple[int, int]) -> Array:

@@ -21,6 +21,7 @@ NOT_THERE = -1  # no row for this response and grader
 NO_LABEL = -1
 LABEL = ALL_OUTCOMES.index("label")
 MISSING_CODE = ALL_OUTCOMES.index(MISSING)
+WORDING = "\0phrasing"  # the tag of single votes that says under which phrasing they came
 NO_MAJORITY = len(ALL_OUTCOMES)  # votes were readable and none of them won
 
 
@@ -28,7 +29,8 @@ NO_MAJORITY = len(ALL_OUTCOMES)  # votes were readable and none of them won
 class Votes:
     """Single calls in the order of their votes: row and grader of the grid, class code or −1, outcome.
 
-    ``tags`` holds those tags that differ between the votes of one response.
+    ``tags`` holds those tags that differ between the votes of one response, and under
+    :data:`WORDING` the phrasing of each vote (−1: none) where there are several.
     """
 
     row: Array
@@ -59,9 +61,10 @@ class Phrasings:
 
     ``decided`` is ``(responses, graders, phrasings)``: the class code (of a checklist the total), made
     of the votes under that phrasing by the vote rule, −1 where there is none; ``asked`` marks the
-    cells that have a row, read or not. ``names`` are the phrasings in natural order, ``responses`` the
-    responses' names. The single calls stand beside: ``row``, ``grader``, ``phrasing`` and ``value``
-    (class code or total, −1: not read). Calls of no named phrasing (gold, people) are in none of it.
+    cells with a call that is known, read or not. ``names`` are the phrasings in natural order,
+    ``responses`` the responses' names. The single calls stand beside: ``row``, ``grader``,
+    ``phrasing`` and ``value`` (class code or total, −1: not read). Calls of no named phrasing (gold,
+    people) are in none of it.
     """
 
     names: tuple[str, ...]
@@ -367,7 +370,10 @@ def grid(labels: Labels, *, tags: Sequence[str] = ()) -> Grid:
     held_by = columns_of(labels, response)
     first = held_by.first
     held = {}
-    of_votes = {}
+    of_votes: dict[str, tuple[list[str], Array]] = {}
+    named = phrasings_by_row(labels)
+    if named is not None and order is not None:
+        of_votes[WORDING] = (list(named[0]), named[1][order])
     per_response = {t.name: t.per_response for t in labels.tags}
     shaped = codes.reshape(responses, graders)
     for tag in tags:
@@ -421,19 +427,24 @@ def _phrasings(
     shape = (labels.responses, len(labels.graders), len(names))
     row, of = _wide(response[rows]), _wide(grader[rows])
     place = (row * shape[1] + of) * shape[2] + phrasing[rows]
-    codes, outcomes, _ = one_label(
-        labels, place, label[rows], outcome[rows], int(np.prod(shape)), rows
-    )
+    codes, _, _ = one_label(labels, place, label[rows], outcome[rows], int(np.prod(shape)), rows)
     return Phrasings(
         names=names,
         responses=response_names(labels),
         decided=codes.reshape(shape),
-        asked=(outcomes != NOT_THERE).reshape(shape),
+        asked=ever_asked(place, outcome[rows], codes.size).reshape(shape),
         row=row,
         grader=of,
         phrasing=phrasing[rows],
         value=_wide(label[rows]),
     )
+
+
+def ever_asked(place: Array, outcome: Array, size: int) -> Array:
+    """Whether a call is known at each place; one that is missing nobody knows to have been made."""
+    made = np.zeros(size, dtype=bool)
+    made[place[outcome != MISSING_CODE]] = True
+    return made
 
 
 def one_label(

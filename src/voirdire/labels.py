@@ -46,6 +46,7 @@ _TWICE, _KINDS = "\0twice", "\0kinds"
 OF_A_CALL = ("raw", "outcome_reason")  # tags that say something of a call, never of its response
 READING_ONLY = (
     *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing"),
+    "phrasings",
     *("weight", "stratum", "line", "outcome", "graders", "grader_name", "scale", "off_scale"),
     "line_prefix",
     *(
@@ -227,6 +228,12 @@ class Labels:
 
     def _repr_counts(self) -> str:
         return f"{plural(len(self.frame), 'label')} of {plural(len(self.graders), 'grader')}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from voirdire import notebook
+
+        return notebook.labels_html(self, gold_name(self.grader_names, self.options))
 
     def __repr__(self) -> str:
         return f"<Labels: {self._repr_counts()}, classes {', '.join(self.classes)}>"
@@ -1321,6 +1328,7 @@ _OF_RESPONSES = (
     "question",
     "vote",
     "phrasing",
+    "phrasings",
     "weight",
     "weight_kind",
     "stratum",

@@ -28,7 +28,7 @@ from voirdire.errors import VoirdireError
 from voirdire.grid import NO_MAJORITY
 from voirdire.inputs import reader_of, rows_of, sources
 from voirdire.labels import Grader, Labels, assemble
-from voirdire.options import Options
+from voirdire.options import Options, typed_wordings
 from voirdire.orders import ORDER, orders_of, pair_of
 from voirdire.rows import CANONICAL
 from voirdire.scene import UNREAD_LIMIT, Scene, calls_of
@@ -487,6 +487,9 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
             "position flips and the preference for a place",
             f"no votes in both orders of a pair: a tag {ORDER} with AB and BA",
         )
+    if scene.grid is not None and scene.grid.phrasings is not None:
+        several = plural(len(scene.grid.phrasings.names), "phrasing")
+        yes.append((f"what the wording does, over {several}: flips, and components of scores", ""))
     if scene.rates and len(scene.panel) < 2:
         no.append(("the spread across graders", "there is one grader"))
     put(
@@ -574,6 +577,8 @@ def _command(found: Sequence[Source], options: Options, cut: int = 0) -> str:
             words += [w for old, new in value for w in (flag, f"{old}={new}")]
         elif name in ("range", "rate", "derived_from"):
             words += [w for key, members in value for w in (flag, f"{key}={'+'.join(members)}")]
+        elif name == "phrasings":
+            words += [w for text in typed_wordings(value) for w in (flag, text)]
         elif name == "recode":
             words += [w for column, old, new in value for w in (flag, f"{column}:{old}={new}")]
         elif name in ("missing", "by", "cut", "standardise"):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class Options:
     question: str = ""
     vote: str = ""
     phrasing: str = ""
+    phrasings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     weight: str = ""
     stratum: str = ""
     line: str = ""
@@ -66,6 +68,7 @@ class Options:
     depends_points: float = 10.0
     few_clusters: int = 30
     by: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
     vote_rule: str = "majority"
     interval: str = "auto"
     replicates: int = 2000
@@ -152,6 +155,7 @@ class Options:
                     raise UsageError(
                         f"{flag} {old}={new}: {old} is {meant[old.strip()]!r} already. Give one of them."
                     )
+        self._check_phrasings()
         if len(self.scale) == 1:
             raise UsageError("--scale needs at least two classes, lowest first: --scale low,high.")
         for mark, outcome in self.failed:
@@ -173,6 +177,58 @@ class Options:
                             f"{flag}: the class {class_!r} is not on the scale "
                             f"({', '.join((*self.scale, *self.off_scale))})."
                         )
+
+    def _check_phrasings(self) -> None:
+        """Columns that hold one wording each: several of a grader, each once, and no second reading."""
+        if not self.phrasings:
+            return
+        held: dict[str, str] = {}
+        for name, columns in self.phrasings:
+            whose = f"{name}=" if name else ""
+            twice = [c for i, c in enumerate(columns) if c in columns[:i]]
+            if twice:
+                raise UsageError(
+                    f"--phrasings {whose}{','.join(columns)}: the column {twice[0]!r} is named twice. "
+                    "Each wording has a column of its own; name it once."
+                )
+            if len(columns) < 2:
+                raise UsageError(
+                    f"--phrasings {whose}{','.join(columns)}: one wording alone does not vary, so nothing "
+                    "can be said of the wording. Name all columns that hold the same grader under "
+                    "reworded instructions, or take it as a grader: --graders "
+                    f"{','.join(columns) or 'COLUMN'}."
+                )
+            for column in columns:
+                if column in held:
+                    raise UsageError(
+                        f"--phrasings: the column {column!r} is given to {held[column] or 'one grader'!r} "
+                        f"and to {name or 'another'!r}. Give it to one of them."
+                    )
+                held[column] = name
+        both = [g for g in self.graders if g in held]
+        if both:
+            raise UsageError(
+                f"The column {both[0]!r} is named in --phrasings and in --graders. In --phrasings a column is "
+                "one wording of one grader, in --graders it is a grader of its own: leave it out of one of "
+                "them."
+            )
+        for flag, given in (
+            ("--phrasing", self.phrasing),
+            ("--label", self.label),
+            ("--line", self.line),
+            ("--line-prefix", self.line_prefix),
+            ("--step", self.step),
+        ):
+            if given:
+                raise UsageError(
+                    f"--phrasings and {flag} {given} read the table in two ways: --phrasings where each "
+                    f"wording has a column, {flag} where each label has a row. Leave one of them out."
+                )
+        if self.layout not in ("auto", "wide"):
+            raise UsageError(
+                f"--phrasings names columns of a wide table, and --layout {self.layout} is given. Leave "
+                "--layout out."
+            )
 
     def changed(self) -> dict[str, Any]:
         """The options that differ from the defaults, as plain JSON values."""
@@ -273,6 +329,44 @@ def _class_sets(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...
     )
 
 
+def _wordings(value: Any, name: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Columns by grader, from ``a,b`` (one grader, not named), ``NAME=a,b``, several of these, or a mapping.
+
+    ``\\,`` and ``\\=`` stand for a comma and an equals sign in a name. What is given to one grader twice adds.
+    """
+    if isinstance(value, Mapping):
+        items: list[Any] = list(value.items())
+    else:
+        items = [value] if isinstance(value, str) else list(value)
+    found: dict[str, list[str]] = {}
+    for item in items:
+        if not isinstance(item, str):
+            grader, columns = item
+            # A text is read as the flag's is; a list has names as they are.
+            named = split_list(columns) if isinstance(columns, str) else [str(c) for c in columns]
+        else:
+            start = re.match(r"(?s)((?:[^=\\]|\\.)*)=", item)
+            grader = "" if start is None else re.sub(r"\\([=,\\])", r"\1", start[1]).strip()
+            rest = item if start is None else item[start.end() :]
+            named = [c.replace("\\=", "=") for c in split_list(rest)]
+            if start is not None and not (grader and named):
+                raise UsageError(f"--{name} {item!r} is not of the form NAME=column,column.")
+        found.setdefault(str(grader), []).extend(named)
+    return tuple((grader, tuple(columns)) for grader, columns in found.items())
+
+
+def typed_wordings(wordings: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """The values of ``--phrasings`` that stand for these columns, one a grader."""
+
+    def typed(text: str) -> str:
+        return text.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+    return [
+        (f"{typed(grader)}=" if grader else "") + ",".join(map(typed, columns))
+        for grader, columns in wordings
+    ]
+
+
 def _recodes(value: Any, name: str) -> tuple[tuple[str, str, str], ...]:
     if isinstance(value, Mapping):
         return tuple(
@@ -340,10 +434,11 @@ _PARSERS: dict[str, Any] = {
         ("graders", "people", "scale", "off_scale", "refusal_like", "without", "panel"),
         _names,
     ),
-    **_list_of(("missing", "by", "standardise"), _texts),
+    **_list_of(("missing", "by", "standardise", "text"), _texts),
     **_list_of(("map", "failed", "drop"), _pairs),
     **_list_of(("range", "rate", "derived_from"), _class_sets),
     "recode": _recodes,
+    "phrasings": _wordings,
     "cut": _wholes,
     "about": _about,
     **_list_of(

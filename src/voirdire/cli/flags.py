@@ -111,6 +111,15 @@ READING: tuple[Flag, ...] = (
     ),
     Flag(name="vote", help="The repeat under one prompt.", panel=_COLUMNS),
     Flag(name="phrasing", help="The wording of the instruction.", panel=_COLUMNS),
+    Flag(
+        name="phrasings",
+        help="Columns that hold one grader under reworded instructions, one wording a column (wide); "
+        "with several graders once for each: NAME=A,B,C. Without a name: --grader-name, else the "
+        "file's stem.",
+        panel=_COLUMNS,
+        form=Form.REPEATED,
+        metavar="[NAME=]A,B,C",
+    ),
     Flag(name="weight", help="The weight of the response.", panel=_COLUMNS),
     Flag(
         name="weight_kind",
@@ -320,6 +329,14 @@ AUDITING: tuple[Flag, ...] = (
         name="by",
         help="Repeat the audit for each value of this tag; a+b crosses two, label:GRADER slices "
         "by that grader's label. Repeatable.",
+        panel=_SLICES,
+        form=Form.REPEATED,
+        metavar="COLUMN",
+    ),
+    Flag(
+        name="text",
+        help="A column with the text of the response, to be shown where the report lists responses. "
+        "Without it no text is in the report. Repeatable.",
         panel=_SLICES,
         form=Form.REPEATED,
         metavar="COLUMN",

@@ -12,7 +12,7 @@ import polars as pl
 
 from voirdire.errors import InputError, UsageError
 from voirdire.labels import gold_name, number_form
-from voirdire.options import MISSING, OUTCOMES, Options
+from voirdire.options import MISSING, OUTCOMES, Options, typed_wordings
 from voirdire.readers._raw import SHOWN_LETTERS, Problems, RawTable, shown, shown_name
 from voirdire.rows import CANONICAL, Lines, Place
 from voirdire.wording import Name, Text, listed, printable, say
@@ -48,9 +48,19 @@ ROLES = (
 )
 # A column that is used under one of these says no more as a tag than it says there.
 _USED_UP = ("grader", "label", "outcome", "weight")
+Wordings = tuple[tuple[str, tuple[str, ...]], ...]  # columns of wordings by their grader
 _PLAIN = ("response", "grader", "label")
 _WHOLE_NUMBER = re.compile(r"\s*\+?(\d+)(\.0*)?\s*")
 _LIKE_A_NUMBER = r"^\s*[+\-]?\d[\d.,' _]*%?\s*$"
+# How columns of wordings are called: a word for it, with or without a grader before it.
+_WORDED = re.compile(
+    r"(?is)(?:(?P<name>.*[^\W_])[_.\-/ ])?"
+    r"(?:phr|phrasing|phrase|rephrasing|prompt|wording|rewording|paraphrase|instruction|template|variant)"
+    r"(?:[_.\-/ ]?\d+|[_.\-/ ][^_.\-/ ]+)"
+)
+_NUMBERED = re.compile(r"(?s)(?P<name>.*?[^\W\d_])[_.\-/ ]?\d{1,3}")
+_PERSON_LIKE = re.compile(r"(?i)annot|rater|human|person|people|expert|coder|worker|judge|grader")
+_FEW_VALUES = 12
 _OUTCOME_WORDS = (*OUTCOMES[1:], MISSING)
 
 
@@ -63,6 +73,7 @@ class Plan:
     count table. In a checklist ``lines`` has the lines of each grader with their columns, ``texts`` the
     columns that hold what a line asks; ``bits`` says that the columns of ``graders`` hold one character
     a line, and ``items`` is a column of lists. ``needs`` are the options that must be given first, with the columns in question.
+    ``phrasings`` are columns of a wide table that hold one wording each, by their grader.
     """
 
     layout: str
@@ -78,6 +89,7 @@ class Plan:
     items: str = ""
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notices: tuple[Text, ...] = ()
+    phrasings: Wordings = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +176,21 @@ def named_columns(
             continue
         refuse_ambiguous(table, columns)
         keys[role] = columns
+    for grader, columns in options.phrasings:
+        missing = [c for c in columns if c not in table.columns]
+        if missing and alone:
+            raise _no_column(table, "--phrasings", missing[0])
+        # Another input may hold this grader, or its other wordings.
+        absent += [f"--phrasings {f'{grader}=' if grader else ''}{c}" for c in missing]
     return keys, tuple(absent)
+
+
+def phrasings_of(table: RawTable, options: Options) -> Wordings:
+    """Of the columns of ``--phrasings`` those that are here, by grader; a name may be empty."""
+    here = (
+        (g, tuple(c for c in columns if c in table.columns)) for g, columns in options.phrasings
+    )
+    return tuple((g, columns) for g, columns in here if columns)
 
 
 def recoded(
@@ -214,6 +240,40 @@ def candidates(table: RawTable, role: str) -> list[str]:
         # A column `response` beside an `id` often holds what was said, not which response it is.
         found = ids or found
     return found
+
+
+def wording_columns(table: RawTable, leave: Sequence[str]) -> tuple[Wordings, bool]:
+    """Columns that look like one grader under reworded instructions, and whether their names say so.
+
+    Names say so by a word (``phr1``, ``gpt-4_prompt_a``); a common start with running numbers
+    (``score_1`` …) may as well be repeats or graders. All of a group are numbers, or have the same few
+    values. Of several groups each is called by what stands before; one group has no name.
+    """
+    for pattern, said in ((_WORDED, True), (_NUMBERED, False)):
+        groups: dict[str, list[str]] = {}
+        for column in table.columns:
+            found = pattern.fullmatch(column)
+            if found and column not in leave and not (not said and _PERSON_LIKE.search(column)):
+                groups.setdefault(found["name"] or "", []).append(column)
+        alike = {n: tuple(g) for n, g in groups.items() if len(g) >= 2 and _on_one_scale(table, g)}
+        if alike:
+            one = len(alike) == 1
+            return tuple(("" if one else n, g) for n, g in alike.items()), said
+    return (), False
+
+
+def _on_one_scale(table: RawTable, columns: Sequence[str]) -> bool:
+    """Whether columns hold numbers throughout, or the same few values."""
+    values = [table.frame[c].drop_nulls().str.strip_chars().unique() for c in columns]
+    if not all(v.len() for v in values):
+        return False
+    if all(v.str.contains(_LIKE_A_NUMBER).all() for v in values):
+        return True
+    if max(v.len() for v in values) > _FEW_VALUES:
+        return False
+    seen = [set(v.to_list()) for v in values]
+    shared = set.intersection(*seen)
+    return 2 * len(shared) >= len(set.union(*seen))
 
 
 def is_prose(series: pl.Series) -> bool:
@@ -362,6 +422,16 @@ def _found_by_values(
                 names=listed(graders, most=20),
             )
         )
+        worded, said = wording_columns(table, extra)
+        if said:
+            notices.append(
+                say(
+                    "If {names} are wordings of one instruction and no graders, name them so: "
+                    "--phrasings {columns}.",
+                    names=listed(worded[0][1], most=6),
+                    columns=Name(typed_wordings(worded)[0]),
+                )
+            )
     for column, strange in off.items():
         if column in graders or not strange:
             continue
@@ -392,6 +462,9 @@ def _wide_plan(
     forced: bool,
     alone: bool,
 ) -> Plan | None:
+    wordings = phrasings_of(table, options)
+    if wordings:
+        return _wordings_plan(table, options, keys, wordings, alone=alone)
     if not forced and ("label" in keys or "grader" in keys):
         return None
     keys = {r: c for r, c in keys.items() if r not in ("label", "grader", "outcome", "line")}
@@ -413,7 +486,7 @@ def _wide_plan(
             used |= {*candidates(table, "grader"), *labels}
         elif not options.scale and len(labels) == 1 and not forced:
             gold = gold_name(table.columns, options)
-            if gold and gold not in used:
+            if gold in table.columns and gold not in used:
                 return Plan(layout="wide", keys=full, graders=(labels[0], gold), needs=unclear)
     graders, found = _wide_graders(table, options, used, forced=forced, alone=alone)
     if not graders:
@@ -421,6 +494,53 @@ def _wide_plan(
     refuse_ambiguous(table, graders)
     notices.extend(found)
     return Plan(layout="wide", keys=full, graders=graders, needs=unclear, notices=tuple(notices))
+
+
+def _wordings_plan(
+    table: RawTable,
+    options: Options,
+    keys: Mapping[str, tuple[str, ...]],
+    wordings: Wordings,
+    *,
+    alone: bool,
+) -> Plan:
+    """The plan of a wide table in which each wording of a grader's instruction has a column.
+
+    Beside them other graders can have a column each (gold, people). A column that names the grader
+    of a row is used where ``--phrasings`` names none.
+    """
+    columns = [c for _, of_grader in wordings for c in of_grader]
+    refuse_ambiguous(table, columns)
+    named = any(grader for grader, _ in wordings)
+    if "grader" in keys and named:
+        raise UsageError(
+            f"{printable(table.name)}: --grader {options.grader} says who graded a row, and --phrasings "
+            f"{shown_name(wordings[0][0])}=… who graded a column. Leave one of the names out."
+        )
+    keys = {r: c for r, c in keys.items() if r != "outcome"}
+    used = {c for role in keys for c in keys[role]} | set(columns)
+    told = {gold_name([c for c in table.columns if c not in used], options), *options.people}
+    told |= {options.reference, *options.graders}
+    beside = tuple(c for c in table.columns if c in told and c not in used)
+    roles = ["response", "cluster", "vote"]
+    if not named and not beside and not options.grader_name:
+        roles.insert(0, "grader")
+    full, unclear, notices = with_recognised(table, keys, roles, (*columns, *beside))
+    refuse_ambiguous(table, beside)
+    ids = [c for c in candidates(table, "response") if c in columns]
+    if ids and "response" not in full:
+        raise UsageError(
+            f"{printable(table.name)}: --phrasings names the column {shown_name(ids[0])}, which looks like the "
+            "names of the responses. Leave it out, or name the column that has them: --response COLUMN."
+        )
+    return Plan(
+        layout="wide",
+        keys=full,
+        graders=beside,
+        needs=unclear,
+        notices=tuple(notices),
+        phrasings=wordings,
+    )
 
 
 def _whole(text: str | None) -> int | None:
@@ -523,7 +643,7 @@ def which_layouts(
     ``keys`` are the columns that options name. A plan with ``needs`` fits once these are given.
     With a layout named in the options only that one is looked at.
     """
-    wanted = options.layout
+    wanted = "wide" if phrasings_of(table, options) else options.layout
     found: list[Plan | None] = []
     if wanted in ("auto", "long"):
         found.append(_long_plan(table, options, keys, forced=wanted == "long"))
@@ -741,6 +861,9 @@ def long_table(table: RawTable, options: Options, plan: Plan, *, alone: bool) ->
             positions = np.flatnonzero(keep.to_numpy())
             index = positions if index is None else index[positions]
             frame = frame.filter(keep)
+    # Of several files each may hold a phrasing of its own; a column that nobody named asks nothing.
+    if alone and options.phrasing and frame.height > 1:
+        notices += _one_phrasing(frame)
     column = "+".join(keys["label"])
 
     def place(row: int) -> Place:
@@ -750,13 +873,35 @@ def long_table(table: RawTable, options: Options, plan: Plan, *, alone: bool) ->
     return Laid(frame=frame, place=place, layout="long", seen=seen, notices=tuple(notices))
 
 
+def _one_phrasing(frame: pl.DataFrame) -> list[Text]:
+    """What is said where a column of phrasings holds one alone."""
+    values = frame["phrasing"].drop_nulls().str.strip_chars().unique()
+    values = values.filter(values != "")
+    if len(values) != 1:
+        return []
+    return [
+        say(
+            "All rows are of one phrasing, {name}: nothing can be said of the wording. A study of phrasings "
+            "needs the same responses under two or more.",
+            name=Name(values[0]),
+        )
+    ]
+
+
 def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid:
     keys = dict(plan.keys)
-    graders = plan.graders
+    unnamed = options.grader_name or table.stem
+    # What each column holds: whose labels, and under which wording where there are several.
+    held: list[tuple[str, str | None, str | None]] = [(c, c, None) for c in plan.graders]
+    for grader, wordings in plan.phrasings:
+        held += [(c, None if "grader" in keys else grader or unnamed, c) for c in wordings]
+    columns = [c for c, _, _ in held]
+    graders = tuple(dict.fromkeys(g for _, g, _ in held if g is not None))
     if options.graders and alone:
         missing = [g for g in options.graders if g not in graders]
-        if missing:
-            raise no_graders(table, options, table.columns, "column")
+        if missing and "grader" not in keys:
+            raise no_graders(table, options, [*table.columns, *graders], "column")
+    _refuse_two_ways(table, plan, unnamed)
     notices: list[Text] = []
     index: np.ndarray | None = None
     if "response" in keys:
@@ -772,34 +917,87 @@ def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
                 "from 1. Name it with --response."
             )
         )
-    frame, renamed = canonical_frame(replace(table, frame=raw), keys, graders)
+    if "grader" in keys:
+        refuse_blank(table, raw, index, "grader", keys["grader"])
+        raw, index, left_out = _of_graders(table, options, raw, index, keys["grader"], alone=alone)
+        notices += left_out
+    frame, renamed = canonical_frame(replace(table, frame=raw), keys, columns)
     notices += [*mixed_notices(table, keys), *renamed]
-    n, k = raw.height, len(graders)
+    n, k = raw.height, len(columns)
     if "response" not in keys:
         numbers = pl.int_range(1, n + 1, eager=True).cast(pl.String).alias("response")
         frame = frame.insert_column(0, numbers) if frame.width else pl.DataFrame([numbers])
     rows = np.repeat(np.arange(n, dtype=np.uint32), k)
-    # Row by row in the file's order, and in each row the graders in theirs.
+    # Row by row in the file's order, and in each row the columns in theirs.
     cells = (np.arange(n)[:, None] + n * np.arange(k)[None, :]).ravel()
-    labels = pl.concat([raw[g].alias("label") for g in graders]).gather(cells)
-    names = pl.Series("grader", list(graders), dtype=pl.String).gather(np.tile(np.arange(k), n))
+    labels = pl.concat([raw[c].alias("label") for c in columns]).gather(cells)
+    which = np.tile(np.arange(k), n)
     frame = frame[rows]
-    frame.insert_column(1, names)
+    if "grader" not in keys:
+        names = pl.Series("grader", [g for _, g, _ in held], dtype=pl.String)
+        frame.insert_column(1, names.gather(which))
     frame.insert_column(2, labels)
+    if plan.phrasings:
+        under = pl.Series("phrasing", [w for _, _, w in held], dtype=pl.String)
+        frame = frame.with_columns(under.gather(which))
+    if "grader" in keys:
+        graders = tuple(frame["grader"].unique(maintain_order=True).to_list())
 
     def place(row: int) -> Place:
         at = row // k
         at = int(index[at]) if index is not None else at
-        return Place(line=table.line(at), column=graders[row % k], unit=table.unit)
+        return Place(line=table.line(at), column=columns[row % k], unit=table.unit)
 
     return Laid(
         frame=frame,
         place=place,
         layout="wide",
-        order=graders,
+        order=() if "grader" in keys else graders,
         seen=graders,
         notices=tuple(notices),
+        height=n if plan.phrasings else None,
     )
+
+
+def _of_graders(
+    table: RawTable,
+    options: Options,
+    raw: pl.DataFrame,
+    index: np.ndarray | None,
+    grader: Sequence[str],
+    *,
+    alone: bool,
+) -> tuple[pl.DataFrame, np.ndarray | None, list[Text]]:
+    """The rows of the graders of ``--graders``, of gold, reference and people; all where none is named."""
+    if not options.graders:
+        return raw, index, []
+    names = raw.select(joined(grader)).to_series()
+    seen = names.unique(maintain_order=True).to_list()
+    wanted = {*options.graders, options.reference, *options.people, gold_name(seen, options)}
+    if (set(options.graders) - set(seen) and alone) or not wanted & set(seen):
+        raise no_graders(table, options, seen, "grader")
+    keep = np.flatnonzero(names.is_in(list(wanted)).to_numpy())
+    if len(keep) == raw.height:
+        return raw, index, []
+    dropped = [g for g in seen if g not in wanted]
+    note = say(
+        "{n} rows of graders not named in --graders were left out: {names}.",
+        n=raw.height - len(keep),
+        names=listed(dropped),
+    )
+    return raw[keep], keep if index is None else index[keep], [note]
+
+
+def _refuse_two_ways(table: RawTable, plan: Plan, unnamed: str) -> None:
+    """Raise where a grader of ``--phrasings`` is called as a column is that stands for itself."""
+    for grader, columns in plan.phrasings:
+        if (grader or unnamed) in plan.graders and "grader" not in plan.keys:
+            name = shown_name(grader or unnamed)
+            raise UsageError(
+                f"{printable(table.name)}: {name} is a column of labels, and the grader of --phrasings "
+                f"{','.join(map(shown_name, columns))} is called the same. Give it another name: "
+                f"--grader-name NAME, or --phrasings NAME={','.join(map(shown_name, columns))}."
+            )
 
 
 # --- counts -------------------------------------------------------------------------------------

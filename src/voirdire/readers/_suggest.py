@@ -12,9 +12,9 @@ import polars as pl
 
 from voirdire.errors import InputError, UsageError, VoirdireError
 from voirdire.labels import gold_name, number_form
-from voirdire.options import Options
+from voirdire.options import Options, typed_wordings
 from voirdire.readers._checklist import PREFIX, found_prefix, holds_verdicts, numbered_columns
-from voirdire.readers._layout import Plan, candidates
+from voirdire.readers._layout import Plan, Wordings, candidates, wording_columns
 from voirdire.readers._raw import RawTable, shown_name
 from voirdire.source import Source
 from voirdire.wording import printable
@@ -49,6 +49,8 @@ def _given(options: Options, without: Sequence[str]) -> list[str]:
             words += [w for column, old, new in current for w in (flag, f"{column}:{old}={new}")]
         elif name in ("range", "rate", "derived_from"):
             words += [w for key, parts in current for w in (flag, f"{key}={'+'.join(parts)}")]
+        elif name == "phrasings":
+            words += [w for text in typed_wordings(current) for w in (flag, text)]
         elif name in ("missing", "by", "cut", "standardise"):
             words += [w for text in current for w in (flag, str(text))]
         elif isinstance(value, list):
@@ -334,6 +336,31 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
                     {"response": response or "COLUMN", "graders": "COLUMN,COLUMN"},
                 )
             )
+    known = [*candidates(table, "response"), *candidates(table, "cluster"), *said]
+    worded, sure = wording_columns(table, [*known, gold_name(table.columns, options)])
+    as_wordings: list[str] = []
+    if worded and (sure or not grader_columns):
+        who = {"grader": grader_columns[0]} if grader_columns and not worded[0][0] else {}
+        there = (candidates(table, "response") or [response])[0]
+        as_wordings.append(
+            command(source, replace(options, phrasings=worded), "wide", {"response": there, **who})
+        )
+    if sure and as_wordings:
+        return InputError(
+            "\n".join(
+                [
+                    f"{file}: it is not clear which columns hold labels. Columns:",
+                    *_seen(table),
+                    f"{_shown_wordings(worded)} look like one wording of the instruction each. If they are:",
+                    *(f"  {c}" for c in as_wordings),
+                    *([] if grader_columns else ["If each is a grader of its own instead:"]),
+                    *([] if grader_columns else [f"  {c}" for c in commands]),
+                    *_may_be_lines(
+                        source, table, options, (candidates(table, "response") or [response])[0]
+                    ),
+                ]
+            )
+        )
     fill = " (put names of columns in place of COLUMN)" if "COLUMN" in " ".join(commands) else ""
     return InputError(
         "\n".join(
@@ -342,12 +369,26 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
                 *_seen(table),
                 f"Say what they are, for example{fill}:",
                 *(f"  {c}" for c in commands),
+                *(
+                    [
+                        f"If {_shown_wordings(worded)} are one grader under reworded instructions:",
+                        *(f"  {c}" for c in as_wordings),
+                    ]
+                    if as_wordings
+                    else []
+                ),
                 *_may_be_lines(
                     source, table, options, (candidates(table, "response") or [response])[0]
                 ),
             ]
         )
     )
+
+
+def _shown_wordings(wordings: Wordings) -> str:
+    """The first and the last of the columns of wordings."""
+    columns = [c for _, of_grader in wordings for c in of_grader]
+    return f"{shown_name(columns[0])} … {shown_name(columns[-1])}"
 
 
 def _has_lines_with_gaps(table: RawTable) -> bool:

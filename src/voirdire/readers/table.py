@@ -25,6 +25,7 @@ from voirdire.readers._layout import (
     lay_out,
     named_columns,
     own_plan,
+    phrasings_of,
     recoded,
     which_layouts,
 )
@@ -131,7 +132,7 @@ def _fitting(
     table: RawTable, options: Options, keys: Mapping[str, tuple[str, ...]], *, alone: bool
 ) -> tuple[Plan, ...]:
     """The plans of all layouts that fit; a line that is named makes a table a checklist."""
-    if options.layout not in ("auto", "checklist"):
+    if options.layout not in ("auto", "checklist") or phrasings_of(table, options):
         return which_layouts(table, options, keys, alone=alone)
     forced = options.layout == "checklist"
     plan = checklist_plan(table, options, keys, forced=forced, alone=alone)
@@ -229,6 +230,7 @@ def _roles(table: RawTable, plan: Plan | None) -> Mapping[str, str]:
         roles.update(dict.fromkeys(plan.texts.values(), "text of a line"))
     else:
         roles.update(dict.fromkeys(plan.graders, "grader"))
+        roles.update({c: "phrasing" for _, columns in plan.phrasings for c in columns})
     roles.update(dict.fromkeys(plan.classes.values(), "class"))
     roles.update(dict.fromkeys(plan.outcomes.values(), "outcome"))
     if plan.total:

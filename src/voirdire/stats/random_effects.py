@@ -9,7 +9,7 @@ negative; *used*: then 0). Where cells are missing, restricted maximum likelihoo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -486,6 +486,24 @@ def modified_large_sample(
     Computation and Simulation 35, p. 135; Burdick and Graybill 1992, Confidence Intervals on Variance
     Components, sec. 3.3.
     """
+    return combination_interval(
+        [(1.0, first, first_freedom)], [(1.0, second, second_freedom)], times, level
+    )
+
+
+def combination_interval(
+    plus: Sequence[tuple[float, float, float]],
+    minus: Sequence[tuple[float, float, float]],
+    times: float,
+    level: float,
+) -> tuple[float, float]:
+    """The modified large-sample interval of (Σ plus − Σ minus) / times; ``(low, high)``.
+
+    ``plus`` and ``minus`` are independent mean squares: factor (above 0), mean square, degrees of
+    freedom. The lower end can be negative.
+    Source: Ting et al. 1990, Journal of Statistical Computation and Simulation 35, p. 135; Burdick and
+    Graybill 1992, Confidence Intervals on Variance Components, sec. 3.4.
+    """
     from scipy.special import chdtri, fdtri
 
     tail = (1 - level) / 2
@@ -497,19 +515,54 @@ def modified_large_sample(
     def ratio(p: float, top: float, bottom: float) -> float:
         return float(fdtri(top, bottom, 1 - p))
 
-    g1, g2 = (1 - 1 / finite(tail, d) for d in (first_freedom, second_freedom))
-    h1, h2 = (1 / finite(1 - tail, d) - 1 for d in (first_freedom, second_freedom))
-    above = ratio(tail, first_freedom, second_freedom)
-    below = ratio(1 - tail, first_freedom, second_freedom)
-    g12 = ((above - 1) ** 2 - g1**2 * above**2 - h2**2) / above
-    h12 = ((1 - below) ** 2 - h1**2 * below**2 - g2**2) / below
-    down = g1**2 * first**2 + h2**2 * second**2 + g12 * first * second
-    up = h1**2 * first**2 + g2**2 * second**2 + h12 * first * second
-    centre = first - second
+    def below(d: float) -> float:
+        return 1 - 1 / finite(tail, d)
+
+    def above(d: float) -> float:
+        return 1 / finite(1 - tail, d) - 1
+
+    def together(a: float, b: float) -> float:
+        """What two mean squares of one sign owe to each other, so that their sum is met."""
+        both = below(a + b) ** 2 * (a + b) ** 2 / (a * b)
+        return both - below(a) ** 2 * a / b - below(b) ** 2 * b / a
+
+    amounts = [(k * s, d) for k, s, d in plus]
+    taken = [(k * s, d) for k, s, d in minus]
+    down = sum((below(d) * x) ** 2 for x, d in amounts) + sum((above(d) * x) ** 2 for x, d in taken)
+    up = sum((above(d) * x) ** 2 for x, d in amounts) + sum((below(d) * x) ** 2 for x, d in taken)
+    for x, d in amounts:
+        for y, e in taken:
+            f = ratio(tail, d, e)
+            down += ((f - 1) ** 2 - below(d) ** 2 * f**2 - above(e) ** 2) / f * x * y
+            f = ratio(1 - tail, d, e)
+            up += ((1 - f) ** 2 - above(d) ** 2 * f**2 - below(e) ** 2) / f * x * y
+    for (x, d), (y, e) in combinations(amounts, 2):
+        down += together(d, e) / (len(amounts) - 1) * x * y
+    for (x, d), (y, e) in combinations(taken, 2):
+        up += together(d, e) / (len(taken) - 1) * x * y
+    centre = sum(x for x, _ in amounts) - sum(x for x, _ in taken)
     return (
         (centre - math.sqrt(max(down, 0.0))) / times,
         (centre + math.sqrt(max(up, 0.0))) / times,
     )
+
+
+def fixed_columns_interval(
+    rows: float, error: float, rows_freedom: float, error_freedom: float, level: float
+) -> tuple[float, float]:
+    """The interval of 1 − error / rows, the dependability of a mean over just these columns.
+
+    ``rows`` and ``error`` are independent mean squares whose ratio over that of their expectations
+    has an F distribution: exact where every cell is filled alike and scores are normal. The lower end
+    can be negative. Source: Feldt 1965, Psychometrika 30, p. 357; Brennan 2001, Generalizability
+    Theory, sec. 6.2.
+    """
+    from scipy.special import fdtri
+
+    tail = (1 - level) / 2
+    share = error / rows if rows > 0 else math.inf
+    low = 1 - share * float(fdtri(rows_freedom, error_freedom, 1 - tail))
+    return low, 1 - share * float(fdtri(rows_freedom, error_freedom, tail))
 
 
 # Quantiles that stand for each mean square's chi-square; few phrasings leave theirs the longest tail.

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from voirdire.bank import Bank
-from voirdire.document import Block, Cell, Column, Kind, Table, cell
+from voirdire.document import Block, Cell, Column, Kind, Table, cell, worded
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
-from voirdire.grid import MISSING_CODE, Grid
+from voirdire.grid import MISSING_CODE, WORDING, Grid
 from voirdire.grid import NO_MAJORITY as ELECTED_NOBODY
 from voirdire.orders import ORDER, orders_of
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
@@ -24,6 +24,7 @@ __all__ = ["self_disagreement"]
 MOST_CLASSES = 12  # that a table of single votes shows
 TABLE5 = Source(text='"The Missing Compliance Class", Table 5')
 NO_TWO_VOTES = "no response has two readable votes"
+NO_TWO_UNDER_ONE = "no response has two readable votes under one phrasing"
 NO_TWO_IN_ORDER = (
     "no pair has two readable votes in the same order, and votes in different orders are no repeats"
 )
@@ -47,7 +48,8 @@ SELF_DISAGREEMENT = Estimand(
         "It is the noise of decoding: what the same call gives when it is made again. A difference "
         "between graders or models that is smaller may be no more than that. At 0 nothing follows: "
         "equal repeats say nothing about whether the labels are right. Votes that could not be "
-        "read are left out; calls under several phrasings count as votes where there are any. Where "
+        "read are left out. Where there are several phrasings only votes under the same one are compared, "
+        "and a response stands for itself under each of them: what the wording does is flip_rate. Where "
         "pairs were shown in both orders, only votes in the same order are compared: what the order "
         "does is position_flip_rate. In a checklist it is the share of lines of responses, each with "
         "its own votes."
@@ -59,6 +61,12 @@ SELF_DISAGREEMENT = Estimand(
     ),
     undefined_when=NO_TWO_VOTES,
     source=TABLE5,
+    formula=r"\frac{\#\{i \mid V_{i} \ge 2,\ \max_{c} V_{ic} < V_{i}\}}{\#\{i \mid V_{i} \ge 2\}}",
+    conventions=(
+        "V_ic: the votes for class c on response i, V_i the readable votes there. Counted are "
+        "responses with a difference, not pairs of votes that differ: of these call_noise is the "
+        "share."
+    ),
 )
 NO_MAJORITY = Estimand(
     name="no_majority",
@@ -75,12 +83,18 @@ NO_MAJORITY = Estimand(
     low=0,
     reading=(
         "Under the rule “majority” these responses have no label of the grader. A call that could "
-        "not be read is a call and a vote for no class; a call that nobody knows of is none. In a "
-        "checklist lines of responses are counted: such a line has no verdict, and its response no "
+        "not be read is a call and a vote for no class; a call that nobody knows of is none. Where there "
+        "are several phrasings a response stands for itself under each of them, with the votes given "
+        "there. In a checklist lines of responses are counted: such a line has no verdict, and its response no "
         "total."
     ),
     undefined_when="the grader gave no readable vote",
     source=TABLE5,
+    formula=r"\#\left\{i \mid V_{i} \ge 1,\ \max_{c} V_{ic} \le \frac{A_{i}}{2}\right\}",
+    conventions=(
+        "V_ic: the votes for class c on response i, V_i the readable votes and A_i all calls made "
+        "there. A frequency weight counts as so many responses; a design weight changes no count."
+    ),
 )
 
 # Of the responses with two readable votes or more: all the same, or not, (2,). Of those with one or
@@ -106,6 +120,8 @@ def _nobody(cells: Array, given: Given) -> Array:
 
 
 def _no_two(totals: Array, given: Given) -> Sequence[str]:
+    if given.get("wordings"):
+        return [NO_TWO_UNDER_ONE]
     return [NO_TWO_IN_ORDER if given.get("orders") else NO_TWO_VOTES]
 
 
@@ -116,7 +132,7 @@ S_DISAGREEMENT = Statistic(
     share=_second_of_both,
     reason=_no_two,
 )
-S_NO_MAJORITY = Statistic(estimand=NO_MAJORITY, solve=_nobody, n=_both)
+S_NO_MAJORITY = Statistic(estimand=NO_MAJORITY, solve=_nobody, n=_both, unweighted=True)
 
 
 @dataclass(frozen=True)
@@ -168,12 +184,17 @@ def parts(scene: Scene) -> Iterable[Part]:
     grid = scene.grid
     if grid is None or grid.votes is None:
         return
-    cast = ballots(grid)
-    alike = cast
+    wordings = _wordings(grid)
+    if wordings is not None and not _repeated(grid, wordings):
+        return  # one call a wording: votes there are none
     orders = orders_of(scene) is not None
+    cast = ballots(grid, apart=wordings)
+    alike = cast
     if orders:
         # Another order of the two is another question, and no repeat of the same call.
-        alike = ballots(grid, apart=grid.votes.tags[ORDER][1])
+        order = grid.votes.tags[ORDER][1]
+        apart = order if wordings is None else wordings * (int(order.max(initial=0)) + 2) + order
+        alike = ballots(grid, apart=apart)
     of_all, of_alike = _by_grader(cast, len(grid.graders)), _by_grader(alike, len(grid.graders))
     for grader in scene.panel:
         g = grid.graders.index(grader)
@@ -182,7 +203,12 @@ def parts(scene: Scene) -> Iterable[Part]:
             continue
         any_ = mine[cast.read[mine] >= 1]
         nobody = 2 * cast.most[any_] <= cast.asked[any_]
-        again, different = _disagreeing(alike, repeats)
+        if wordings is None:
+            again, different = _disagreeing(alike, repeats)
+        else:
+            # Under each wording a response stands for itself: more wordings are no more repeats.
+            twice = repeats[alike.read[repeats] >= 2]
+            again, different = alike.row[twice], alike.most[twice] < alike.read[twice]
         for statistic, rows, events in (
             (S_DISAGREEMENT, again, different),
             (S_NO_MAJORITY, cast.row[any_], nobody),
@@ -191,25 +217,57 @@ def parts(scene: Scene) -> Iterable[Part]:
             yield Part(
                 tally=tally,
                 asks=((statistic, (Key(grader=grader),)),),
-                given={"orders": orders},
+                given={"orders": orders, "wordings": wordings is not None},
             )
 
 
+def _wordings(grid: Grid) -> Array | None:
+    """The phrasing of each vote, −1 for none; ``None`` where there are not several."""
+    assert grid.votes is not None
+    return grid.votes.tags[WORDING][1] if WORDING in grid.votes.tags else None
+
+
+def _repeated(grid: Grid, wordings: Array) -> bool:
+    """Whether any grader was asked twice on a response under one phrasing."""
+    votes = grid.votes
+    assert votes is not None
+    known = votes.outcome != MISSING_CODE
+    cells = (votes.row * len(grid.graders) + votes.grader) * (int(wordings.max(initial=0)) + 2)
+    return bool(np.unique((cells + wordings + 1)[known], return_counts=True)[1].max(initial=0) > 1)
+
+
 def _of_bank(scene: Scene, bank: Bank) -> Iterable[Part]:
-    """Each line of a response stands for itself: its votes agree or not, elect a verdict or not."""
+    """Each line of a response stands for itself: its votes agree or not, elect a verdict or not.
+
+    Where there are several phrasings so does each of them.
+    """
     if bank.votes is None:
         return
     votes = bank.votes
-    read, nobody = votes.read, votes.no_majority
-    differ = np.asarray((votes.yes > 0) & (votes.no > 0))
+    if votes.within is None:
+        read, nobody = votes.read, votes.no_majority
+        differ = np.asarray((votes.yes > 0) & (votes.no > 0))
+        cells = np.stack([read >= 2, (read >= 2) & differ, read >= 1, nobody], axis=-1)
+    else:
+        cells = votes.within
+        if not cells[..., 0].any():
+            return
     for grader in scene.panel:
         g = bank.places[grader]
         if not (votes.asked[:, g] > 1).any():
             continue
-        for statistic, fewest, events in ((S_DISAGREEMENT, 2, differ), (S_NO_MAJORITY, 1, nobody)):
-            rows, positions = np.nonzero(read[:, g] >= fewest)
-            tally = scene.counted(rows, events[rows, g, positions].astype(np.int64), (2,))
-            yield Part(tally=tally, asks=((statistic, (Key(grader=grader),)),))
+        for statistic, at in ((S_DISAGREEMENT, 0), (S_NO_MAJORITY, 2)):
+            of_all, events = (cells[:, g, :, at + i].sum(axis=1, dtype=np.int64) for i in (0, 1))
+            rows = np.concatenate([np.arange(len(of_all))] * 2)
+            amounts = np.concatenate([of_all - events, events])
+            kind = np.repeat([0, 1], len(of_all))
+            some = amounts > 0
+            tally = scene.counted(rows[some], kind[some], (2,), amounts[some])
+            yield Part(
+                tally=tally,
+                asks=((statistic, (Key(grader=grader),)),),
+                given={"wordings": votes.within is not None},
+            )
 
 
 def _by_grader(cast: Ballots, graders: int) -> list[Array]:
@@ -268,10 +326,11 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 cell(Name(grader)),
                 cell(found.n, Kind.COUNT),
                 cell(found),
-                cell(_out_of(lost)),
+                worded(_out_of(lost), lost),
             )
         )
     made: list[Block] = []
+    each = " × phrasings" if _has_wordings(scene) else ""
     if rows:
         made.append(
             Table(
@@ -281,16 +340,18 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                     Column(
                         title="asked again",
                         kind=Kind.COUNT,
-                        help="responses with two readable votes",
+                        help=f"responses{each} with two readable votes",
                     ),
                     Column(title="votes differ", kind=Kind.SHARE),
-                    Column(title="no majority", help="of the responses with a readable vote"),
+                    Column(
+                        title="no majority", help=f"of the responses{each} with a readable vote"
+                    ),
                 ),
                 rows=tuple(rows),
                 note=(
                     f"{_what_differs(scene)} No majority: no class has more than half of the calls; under "
-                    f"the rule “majority” there is no label then. Labels here: the "
-                    f"{RULES[scene.options.vote_rule]}.",
+                    f"the rule “majority” there is no label then. Labels "
+                    f"{'under a phrasing' if each else 'here'}: the {RULES[scene.options.vote_rule]}.",
                 ),
             )
         )
@@ -329,12 +390,18 @@ def _single(scene: Scene) -> list[Block]:
     ]
 
 
+def _has_wordings(scene: Scene) -> bool:
+    if scene.bank is not None:
+        return scene.bank.votes is not None and scene.bank.votes.within is not None
+    grid = scene.grid
+    return grid is not None and grid.votes is not None and _wordings(grid) is not None
+
+
 def _what_differs(scene: Scene) -> str:
-    held = scene.grid if scene.grid is not None else scene.bank
-    if held is not None and held.phrasings is not None:
+    if _has_wordings(scene):
         return (
-            "The calls came under several phrasings, so votes differ by wording as well as by the noise of "
-            "decoding; the phrasing study above tells the two apart."
+            "Only votes under the same phrasing are compared, and a response counts once for each phrasing: "
+            "this is the noise of decoding. What the wording does stands in the phrasing study above."
         )
     return "Repeats under one prompt show the noise of decoding and nothing of whether the labels are right."
 
@@ -343,7 +410,10 @@ def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
     if bank.votes is None:
         return []
     rows = []
+    each = " × phrasings" if _has_wordings(scene) else ""
     nobody: Array = np.asarray(bank.votes.no_majority.any(axis=2))
+    if bank.votes.within is not None:
+        nobody = np.asarray((bank.votes.within[..., 3] > 0).any(axis=2))
     for grader in scene.panel:
         found = estimates.get("self_disagreement", grader=grader, slice=scene.slice)
         lost = estimates.get("no_majority", grader=grader, slice=scene.slice)
@@ -354,7 +424,7 @@ def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
                 cell(Name(grader)),
                 cell(found.n, Kind.COUNT),
                 cell(found),
-                cell(_out_of(lost)),
+                worded(_out_of(lost), lost),
                 cell(float(nobody[:, bank.places[grader]].sum()), Kind.COUNT),
             )
         )
@@ -368,10 +438,13 @@ def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
                 Column(
                     title="asked again",
                     kind=Kind.COUNT,
-                    help="lines of responses with two readable votes",
+                    help=f"lines of responses{each} with two readable votes",
                 ),
                 Column(title="votes differ", kind=Kind.SHARE),
-                Column(title="no majority", help="of the lines of responses with a readable vote"),
+                Column(
+                    title="no majority",
+                    help=f"of the lines of responses{each} with a readable vote",
+                ),
                 Column(
                     title="responses",
                     kind=Kind.COUNT,
@@ -380,7 +453,7 @@ def _bank_table(scene: Scene, bank: Bank, estimates: Estimates) -> list[Block]:
             ),
             rows=tuple(rows),
             note=(
-                (f"{_what_differs(scene)} " if bank.phrasings is not None else "")
+                (f"{_what_differs(scene)} " if _has_wordings(scene) else "")
                 + f"Verdicts here: the {RULES[scene.options.vote_rule]}. "
                 + (
                     "Where neither yes nor no has more than half of the votes the line has no "
@@ -405,6 +478,8 @@ def _out_of(count: Estimate | None) -> str:
 
 def _rules(scene: Scene, estimates: Estimates) -> list[Block]:
     """The spread of each rate under both rules, side by side."""
+    if _has_wordings(scene):
+        return []  # the first vote would be the first wording
     rows = []
     for rate in scene.rates:
         cells: list[Cell] = []
