@@ -8,11 +8,12 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests import drawn
 from voirdire import plugins
 from voirdire.figures.base import Drawing
 from voirdire.figures.class_shares import DRAWING as CLASS_SHARES
 from voirdire.figures.rate_dots import DRAWING as RATE_DOTS
-from voirdire.figures.svg import RAMP, columns, cut, dark_variables, fitted, step
+from voirdire.figures.svg import RAMP, columns, cut, dark_variables, fitted, step, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 TOP = RAMP[-1][0]
@@ -291,3 +292,89 @@ def test_a_cut_name_keeps_both_ends() -> None:
 @pytest.mark.parametrize("text", ["abc", "長い名前" * 5, "", "e\u0301" * 30, "a\x1bb"])
 def test_fitted_text_takes_exactly_its_columns(text: str) -> None:
     assert columns(fitted(text, 9)) == 9
+
+
+# Every figure, whatever brings it: what tests/drawn.py has an example of
+
+
+ALL = {d.name: d for d in plugins.load("figures", Drawing)}
+BOTH = [(name, make) for name in sorted(ALL) for make in (drawn.example, drawn.hostile)]
+
+
+def leaves(value: Any) -> list[float]:
+    """All numbers in the data of a figure."""
+    if isinstance(value, dict):
+        return [x for v in value.values() for x in leaves(v)]
+    if isinstance(value, list | tuple):
+        return [x for v in value for x in leaves(v)]
+    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+def test_every_figure_has_an_example() -> None:
+    assert set(ALL) == set(drawn.EXAMPLES)
+
+
+def test_every_figure_says_what_it_needs() -> None:
+    assert not [name for name, drawing in ALL.items() if not drawing.needs or not drawing.lines]
+
+
+@pytest.mark.parametrize(("name", "make"), BOTH)
+def test_the_table_of_a_figure_has_rows_that_fit_its_columns(name: str, make: Any) -> None:
+    names, rows = ALL[name].table(make(name))
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z][a-z0-9_]*", n) for n in names)
+    assert rows
+    assert {len(row) for row in rows} == {len(names)}
+    assert all(x is None or isinstance(x, str | int | float) for row in rows for x in row)
+    assert (names, rows) == ALL[name].table(make(name))
+
+
+# Places of cells, which are outlined; the table says of each cell whether it is.
+PLACES = {"kr20_grid": "outlined"}
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_number_of_a_figure_is_in_its_table_unrounded(name: str) -> None:
+    data = {k: v for k, v in drawn.example(name).items() if k != PLACES.get(name)}
+    _, rows = ALL[name].table(data)
+    held = {float(x) for row in rows for x in row if isinstance(x, int | float)}
+    held |= {float(x) for row in rows for x in row if isinstance(x, str) and x.isdigit()}
+    assert not set(leaves(data)) - held
+
+
+@pytest.mark.parametrize(("name", "make"), BOTH)
+def test_every_figure_is_one_image_of_known_parts(name: str, make: Any) -> None:
+    content = ALL[name].svg(make(name), NASTY)
+    root = ElementTree.fromstring(content)
+    known = {"svg", "title", "desc", "defs", "pattern", "rect", "circle", "path", "line", "text", "tspan", "g"}  # fmt: skip
+    assert {e.tag.removeprefix(SVG) for e in root.iter()} <= known
+    assert content.count("</svg>") == 1
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", content)
+    assert content == ALL[name].svg(make(name), NASTY)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_no_text_of_a_figure_is_tiny_or_runs_out_of_it(name: str) -> None:
+    root = ElementTree.fromstring(ALL[name].svg(drawn.hostile(name), "alt"))
+    _, _, width, height = (float(x) for x in (root.get("viewBox") or "").split())
+    for e in root.iter(f"{SVG}text"):
+        said = "".join(t for part in e if part.tag != f"{SVG}title" for t in part.itertext()) or e.text or ""  # fmt: skip
+        size, x, y = (float(e.get(k) or 0) for k in ("font-size", "x", "y"))
+        assert size >= 6.4
+        assert 0 <= y <= height
+        wide = text_width(said, size) * 0.85  # the estimate is for the widest of faces
+        left = x - {"start": 0, "middle": wide / 2, "end": wide}[e.get("text-anchor") or "start"]
+        assert left >= -2, said
+        assert left + wide <= width + 2, said
+
+
+@pytest.mark.parametrize(("name", "make"), BOTH)
+@pytest.mark.parametrize(("width", "ascii_only"), [(40, True), (60, False), (100, False)])
+def test_every_figure_in_text_fits(name: str, make: Any, width: int, ascii_only: bool) -> None:
+    draw = ALL[name].lines
+    assert draw is not None
+    found = draw(make(name), width, ascii_only)
+    assert found
+    assert all(line.isprintable() for line in found)
+    if ascii_only and make is drawn.example:
+        assert all(line.isascii() for line in found), [x for x in found if not x.isascii()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from typing import Any
 from xml.etree import ElementTree
@@ -11,15 +12,21 @@ import polars as pl
 import pytest
 
 import voirdire as vd
+from tests import drawn
 from tests.test_figures import NASTY, SVG, TOP, parsed, words
 from voirdire import plugins
 from voirdire.document import Figure
 from voirdire.figures.base import Drawing
+from voirdire.figures.coverage import DRAWING as COVERAGE
 from voirdire.figures.flow_bands import DRAWING as FLOWS
 from voirdire.figures.flow_bands import LEFT, RIGHT
+from voirdire.figures.kappa_rate import DRAWING as KAPPA
+from voirdire.figures.kept_moved import DRAWING as KEPT
 from voirdire.figures.pairwise_matrix import DRAWING as MATRIX
 from voirdire.figures.pairwise_matrix import short_count
+from voirdire.figures.people_axis import DRAWING as PEOPLE
 from voirdire.figures.svg import RAMP, dark_variables
+from voirdire.wording import Name, plain
 
 SCALE = ["refusal", "evasion", "compliance"]
 
@@ -319,7 +326,7 @@ def test_the_audit_draws_where_the_references_top_class_goes() -> None:
     }  # fmt: skip
     # Of compliance, i = 2, 5, 8, … and i % 15 == 2: every fifth of 50 goes to refusal.
     assert rows["g1"]["moved"] == {"refusal": 10, "evasion": 0}
-    assert "g0 keeps 0, 50 go to evasion, 0 found" in "".join(str(p) for p in figure.alt)
+    assert "g0 keeps 0, 50 go to evasion, 0 found" in plain(figure.alt)
 
 
 def test_gold_goes_before_the_reference_and_is_no_row() -> None:
@@ -371,3 +378,153 @@ def test_the_report_holds_both_drawings(tmp_path: Any) -> None:
     text = (tmp_path / "a.txt").read_text(encoding="utf-8")
     assert "0 / 50 / 0 + 0" in text
     assert "kappa, each on 150 responses" in text
+
+
+# --- kept and moved, people, kappa against the rate ---------------------------------------------------
+
+
+def names_in(text: Any) -> set[str]:
+    return {p.text for p in text if isinstance(p, Name)}
+
+
+def test_kept_and_moved_counts_every_class_of_the_reference() -> None:
+    audit = vd.audit(vd.read(planted(), scale=SCALE, reference="g4"))
+    (figure,) = figures(audit, "kept_moved")
+    assert [f["class"] for f in figure.data["flows"]] == SCALE
+    top = {r["grader"]: r for r in figure.data["flows"][-1]["rows"]}
+    assert top["g0"] == {"grader": "g0", "stays": 0, "moved": {"refusal": 0, "evasion": 50}}
+    assert top["g1"] == {"grader": "g1", "stays": 40, "moved": {"refusal": 10, "evasion": 0}}
+    assert figure.data["graders"][0]["grader"] == "g0"  # who keeps least of the top class
+    root = parsed(KEPT, figure.data)
+    assert "g0, compliance: given evasion 50 of 50 (100.0 %)" in bands(root)
+    assert "g1, compliance: kept 40 of 50 (80.0 %)" in bands(root)
+
+
+def test_what_is_kept_is_tall_and_what_moves_is_low() -> None:
+    audit = vd.audit(vd.read(planted(), scale=SCALE, reference="g4"))
+    root = parsed(KEPT, figures(audit, "kept_moved")[0].data)
+    tall = {
+        title.text or "": float(rect.get("height") or 0)
+        for rect in root.iter(f"{SVG}rect")
+        if (title := rect.find(f"{SVG}title")) is not None
+    }
+    kept = {h for t, h in tall.items() if ": kept " in t}
+    given = {h for t, h in tall.items() if ": given " in t}
+    assert len(kept) == len(given) == 1
+    assert kept.pop() > 2 * given.pop()
+
+
+def test_people_stand_on_the_graders_axis_with_the_same_mark() -> None:
+    labels = vd.read(planted(), scale=SCALE, reference="g4", people=["g2"])
+    audit = vd.audit(labels)
+    (figure,) = figures(audit, "people_axis")
+    roles = {d["grader"]: d["role"] for d in figure.data["dots"]}
+    assert roles == {"g0": "", "g1": "", "g2": "person", "g3": "", "g4": "reference"}
+    assert {d["n"] for d in figure.data["dots"]} == {150}
+    values = [d["value"] for d in figure.data["dots"]]
+    assert values == sorted(values)
+    marks = {
+        "".join(g.itertext()).partition(":")[0]: (g[-1].tag, g[-1].get("fill"))
+        for g in parsed(PEOPLE, figure.data).iter(f"{SVG}g")
+    }
+    assert marks["g2"] == marks["g1"]
+    assert marks["g4"] != marks["g1"]  # the open ring of the reference
+
+
+@pytest.mark.parametrize("people", [[], ["g0", "g1", "g2", "g3", "g4"]])
+def test_without_people_or_with_people_only_nothing_is_set_beside(people: list[str]) -> None:
+    audit = vd.audit(vd.read(planted(), scale=SCALE, reference="g4", people=people))
+    assert not figures(audit, "people_axis")
+
+
+def test_kappa_stands_beside_the_rate_of_the_same_grader() -> None:
+    audit = vd.audit(vd.read(planted(gold=True), scale=SCALE, gold="gold"))
+    (figure,) = figures(audit, "kappa_rate")
+    results = audit.results
+    for dot in figure.data["dots"]:
+        for statistic, key, kappa in (("cohen_kappa", "other", "kappa"), ("rate", "class", "rate")):
+            of = "gold" if key == "other" else "compliance"
+            row = results.filter(
+                (pl.col("statistic") == statistic)
+                & (pl.col("grader") == dot["grader"])
+                & (pl.col(key) == of)
+            ).row(0, named=True)
+            assert dot[kappa] == row["value"]
+            assert (dot[f"{kappa}_low"], dot[f"{kappa}_high"]) == (row["low"], row["high"])
+    assert figure.data["standard_rate"] == pytest.approx(50 / 150)
+    said = words(parsed(KAPPA, figure.data))
+    assert "g0" in said
+    assert "gold 33.3 %" in said
+
+
+def test_numbers_of_graders_never_lie_on_each_other() -> None:
+    dots = [
+        {"grader": f"g{i}", "kappa": 0.8, "rate": 0.2, "n": 9, "note": "", "flagged": False}
+        for i in range(9)
+    ]
+    data = {
+        "coefficient": "kappa",
+        "standard": "gold",
+        "standard_rate": None,
+        "rate": "yes",
+        "dots": dots,
+    }
+    root = parsed(KAPPA, data)
+    at = [
+        (float(c.get("cx") or 0), float(c.get("cy") or 0))
+        for c in root.iter(f"{SVG}circle")
+        if c.find(f"{SVG}title") is not None
+    ]
+    assert len(at) == 9
+    assert all(math.dist(a, b) >= 15 for a, b in itertools.combinations(at, 2))
+
+
+@pytest.mark.parametrize(("drawing", "data"), [
+    (KEPT, {"from": "gold", "classes": SCALE, "off_scale": [], "graders": [], "flows": []}),
+    (PEOPLE, {"rate": "yes", "dots": []}),
+    (KAPPA, {"coefficient": "kappa", "standard": "gold", "standard_rate": 0.0, "rate": "yes", "dots": []}),
+    (COVERAGE, {"level": 0.95, "cases": []}),
+])  # fmt: skip
+def test_figures_without_anything_can_be_drawn(drawing: Drawing, data: Any) -> None:
+    assert parsed(drawing, data) is not None
+    assert drawing.lines is not None
+    assert drawing.lines(data, 60, False)
+    assert drawing.table(data)[1] == ()
+
+
+def test_what_is_beyond_a_drawing_is_counted() -> None:
+    kept = drawn.example("kept_moved")
+    kept["graders"] = [{"grader": f"x{i}", "note": "", "flagged": i == 69} for i in range(70)]
+    kept["flows"] = [kept["flows"][0] | {"class": c} for c in "abcdefgh"]
+    kept["classes"] = list("abcdefgh")
+    said = words(parsed(KEPT, kept))
+    assert "10 more graders are not drawn. 2 more classes are not drawn." in said
+    assert "x69" in said
+    people = {"rate": "yes", "dots": [{"grader": f"x{i}", "value": 0.1, "n": 3, "role": "person" if i == 64 else ""} for i in range(65)]}  # fmt: skip
+    said = words(parsed(PEOPLE, people))
+    assert "5 more graders are not drawn." in said
+    assert "x64 person" in said
+
+
+def test_a_coverage_below_the_axis_is_marked_and_a_missing_one_left_out() -> None:
+    data = drawn.example("coverage")
+    data["cases"] = data["cases"][:1]
+    data["cases"][0]["series"] = data["cases"][0]["series"][:1]
+    root = parsed(COVERAGE, data)
+    arrows = [e for e in root.iter(f"{SVG}path") if (e.get("d") or "").endswith("z")]
+    assert len(arrows) == 1  # 0.7 of five clusters
+    assert len(list(root.iter(f"{SVG}circle"))) == 1  # 0.9 of ten; of a hundred there is none
+
+
+def test_the_texts_of_figures_keep_names_apart_from_sentences() -> None:
+    """Each name in the text is one name of the data: what a format isolates and sets off."""
+    audit = vd.audit(vd.read(planted(gold=True), scale=SCALE, gold="gold", people=["g2"]))
+    seen = set()
+    for block in audit.document.blocks:
+        if isinstance(block, Figure):
+            seen.add(block.name)
+            known = {f"g{i}" for i in range(5)} | {"gold", *SCALE, "non_refusal"}
+            assert names_in(block.alt) <= known, block.name
+            assert names_in(block.alt), block.name
+            assert "g0" not in "".join(p for p in block.alt if isinstance(p, str)), block.name
+    assert seen == {"class_shares", "rate_dots", "people_axis", "flow_bands", "kept_moved", "kappa_rate", "pairwise_matrix"}  # fmt: skip

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voirdire.figures._axes import finite, folded, mark, plain, rule, signed
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import RAMP, WIDTH, clean, frame, label, num, paint
 from voirdire.wording import number
 
@@ -123,12 +123,24 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a cut: both accuracies and their difference."""
+    rows = []
+    for one in data["cuts"]:
+        own, gold = finite(one.get("own")), finite(one.get("gold"))
+        less = None if own is None or gold is None else own - gold
+        rows.append((one["cut"], own, gold, less))
+    return ("cut", "own", "gold", "own_less_gold"), tuple(rows)
+
+
 DRAWING = Drawing(
     name="accuracy_two_truths",
     title="Accuracy against the judge’s own true score and against gold",
+    needs="no file: simulated banks",
     takes={
         "cuts": "one each: cut, own and gold, the accuracy of pass or fail against each in 0–1",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

@@ -9,19 +9,18 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from voirdire.figures.base import Drawing
+from voirdire.figures._classes import DEFS, OPEN, fill_of, flag, legend, places_of, wrapped
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import (
     RAMP,
     WIDTH,
     clean,
     columns,
-    cut,
     fitted,
     frame,
     label,
     num,
     paint,
-    step,
     text_width,
 )
 from voirdire.wording import counted, percent, printable
@@ -32,10 +31,7 @@ NOTES = {"gold": "gold", "reference": "reference", "person": "person"}
 
 
 def _classes(data: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Every class with its place on the ramp; off the scale −1, −2, …, the places of hatches."""
-    ordered = [str(c) for c in data["classes"]]
-    places = [(c, step(i, len(ordered))) for i, c in enumerate(ordered)]
-    return places + [(str(c), -1 - i) for i, c in enumerate(data.get("off_scale", ()))]
+    return places_of(data["classes"], data.get("off_scale", ()))
 
 
 def _counts(row: Mapping[str, Any], k: int) -> tuple[list[float | None], float]:
@@ -76,64 +72,16 @@ def _shown(rows: list[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]
     return [rows[i] for i in kept], len(rows) - MOST_ROWS
 
 
-def _fill(place: int) -> str:
-    if place < 0:
-        return f'fill="url(#%ID%off{(-1 - place) % len(_HATCHES)})"'
-    return paint("fill", f"ramp-{place}", RAMP[place][0])
-
-
-_GREY = paint("fill", "off", "#868e97")
-_HATCHES = (
-    f'patternTransform="rotate(45)"><rect width="6" height="6" {_GREY} fill-opacity=".25"/>'
-    f'<rect width="2" height="6" {_GREY}/>',
-    f'patternTransform="rotate(-45)"><rect width="2.6" height="6" {_GREY}/>',
-    f'><rect width="6" height="6" {_GREY} fill-opacity=".4"/>'
-    f'<circle cx="3" cy="3" r="1.5" {_GREY}/>',
-)
-_SIZE = 'width="6" height="6" patternUnits="userSpaceOnUse"'
-DEFS = (
-    "<defs>"
-    + "".join(
-        f'<pattern id="%ID%off{i}" {_SIZE} {hatch}</pattern>' for i, hatch in enumerate(_HATCHES)
-    )
-    + '<pattern id="%ID%open" width="10" height="10" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(-45)"><rect width="1" height="10" fill="currentColor" '
-    'fill-opacity=".3"/></pattern></defs>'
-)
-
-
 def _legend(data: Mapping[str, Any], open_text: str, flagged: bool) -> tuple[list[str], float]:
     """The legend over the bars, wrapped, and the height it takes."""
     entries: list[tuple[str, str, str]] = [
-        (_fill(place), name, "off the scale" if place < 0 else "") for name, place in _classes(data)
+        (fill_of(place), name, "off the scale" if place < 0 else "")
+        for name, place in _classes(data)
     ]
     if open_text:
-        entries.append(('fill="url(#%ID%open)"', "", open_text))
-    parts, x, y, size = list[str](), 0.0, 14.0, 12.0
-    for fill, name, after in entries:
-        name = cut(name, 150, size)
-        width = 18 + text_width(name, size) + text_width(f" {after}" if after else "", size) + 16
-        if x and x + width > WIDTH:
-            x, y = 0.0, y + 19
-        parts.append(
-            f'<rect x="{num(x + 0.5)}" y="{num(y - 10)}" width="12" height="12" {fill} '
-            'stroke="currentColor" stroke-opacity=".4" stroke-width=".75"/>'
-        )
-        parts.append(label(name, x + 18, y, size=size, after=after))
-        x += width
-    if flagged:
-        if x + 80 > WIDTH:
-            x, y = 0.0, y + 19
-        parts += [_flag(x + 4, y - 4), label("flagged", x + 18, y, size=size)]
+        entries.append((OPEN, "", open_text))
+    parts, y = legend(entries, flagged=flagged)
     return parts, y + 12
-
-
-def _flag(x: float, y: float) -> str:
-    """The mark of a flagged grader: a filled triangle that points at its bar."""
-    return (
-        f'<path d="M{num(x - 4)} {num(y)}l8 -4.5v9z" {paint("fill", "mark", "#b3470f")}>'
-        "<title>flagged</title></path>"
-    )
 
 
 def svg(data: Mapping[str, Any], alt: str) -> str:
@@ -205,7 +153,7 @@ def _bar(
             name, place = classes[index]
             said = counted(amount)
             yield (
-                f'<rect {box} {_fill(place)} stroke="currentColor" stroke-opacity=".4" '
+                f'<rect {box} {fill_of(place)} stroke="currentColor" stroke-opacity=".4" '
                 f'stroke-width=".5"><title>{clean(name)}: {said} of {counted(total)} '
                 f"({percent(amount / total)})</title></rect>"
             )
@@ -217,7 +165,7 @@ def _bar(
                 )
         x += width
     if row.get("flagged"):
-        yield _flag(RIGHT + 12, y + pitch / 2)
+        yield flag(RIGHT + 12, y + pitch / 2)
     if spot is not None:
         count = counts[spot]
         yield label(
@@ -282,7 +230,7 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
         drawn.append(f"{left}  {strip}  {value:>{room}}{flag}".rstrip())
     if used_open:
         entries.append(f"{open_ink} not printed or no label")
-    head = _wrapped(entries, width)
+    head = wrapped(entries, width)
     if spot is not None:
         head.append(" " * (side + 2) + f"share of labels; at the right: {printable(highlight)}")
     if left_out:
@@ -339,19 +287,24 @@ def _cells(parts: list[float], cells: int) -> list[int]:
     return whole
 
 
-def _wrapped(entries: list[str], width: int) -> list[str]:
-    found, line = list[str](), ""
-    for entry in entries:
-        if line and columns(line) + 3 + columns(entry) > width:
-            found.append(line)
-            line = ""
-        line = f"{line}   {entry}" if line else entry
-    return [*found, line] if line else found
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a grader and class: its count, and the grader's total."""
+    classes = [name for name, _ in _classes(data)]
+    rows = []
+    for row in data["rows"]:
+        counts, total = _counts(row, len(classes))
+        what = (row["grader"], row.get("group") or "", row.get("note") or "")
+        for name, count in zip(classes, counts, strict=True):
+            share = count / total if count is not None and total else None
+            rows.append((*what, name, count, total, share, bool(row.get("flagged"))))
+    names = ("grader", "group", "note", "class", "count", "total", "share", "flagged")
+    return names, tuple(rows)
 
 
 DRAWING = Drawing(
     name="class_shares",
     title="Class shares of each grader",
+    needs="labels of up to 12 classes by up to 60 graders, or a table of counts",
     takes={
         "classes": "names of the ordered classes, lowest first",
         "off_scale": "names of classes outside the order",
@@ -359,5 +312,6 @@ DRAWING = Drawing(
         "highlight": "the class whose count stands beside each bar, or empty",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

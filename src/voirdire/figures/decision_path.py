@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import (
     WIDTH,
     clean,
@@ -224,13 +224,33 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a rate, grader and step; the change from end to end stands on each of its rows."""
+    level = ("value", "low", "high", "change", "change_low", "change_high")
+    whole = ("total", "total_low", "total_high")
+    rows = [
+        (
+            rate,
+            path["grader"],
+            one["step"],
+            *(_value(one.get(k)) for k in level),
+            *(_value(path.get(k)) for k in whole),
+        )
+        for rate, path in _paths(data)
+        for one in path["levels"]
+    ]
+    return ("rate", "grader", "step", *level, *whole), tuple(rows)
+
+
 DRAWING = Drawing(
     name="decision_path",
     title="The rate after each decision on the labels",
+    needs="labels at the steps of a decision path (--step COLUMN) that move a rate",
     takes={
         "rates": "one a rate: name and paths, one a grader: grader, total, total_low, total_high and "
         "levels, one a step: step, value, low, high, change, change_low, change_high",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

@@ -18,7 +18,7 @@ from voirdire.figures._axes import (
     signed,
     with_interval,
 )
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import RAMP, WIDTH, clean, cut, frame, label, num, paint, text_width
 from voirdire.wording import number
 
@@ -147,9 +147,20 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """Three rows a cut: on the judge's verdicts, on gold's, and the difference."""
+    rows = []
+    for one in data["cuts"]:
+        for key, name in (("judge", data["grader"]), ("gold", data["gold"]), ("difference", "")):
+            side: Mapping[str, Any] = one.get(key) or {}
+            rows.append((one["cut"], key, name, *_side(one, key), side.get("reason") or ""))
+    return ("cut", "on", "grader", "value", "low", "high", "reason"), tuple(rows)
+
+
 DRAWING = Drawing(
     name="dependability_cuts",
     title="Φ(λ) on the judge’s verdicts and on gold’s",
+    needs="a checklist with gold, and --cut C",
     takes={
         "grader": "the judge",
         "gold": "gold",
@@ -157,5 +168,6 @@ DRAWING = Drawing(
         "where there is no value, reason",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voirdire.figures._axes import count, every, finite, folded, name_of, rule, ticks
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import RAMP, WIDTH, clean, frame, label, num, paint
 from voirdire.wording import percent
 
@@ -154,14 +154,28 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a position, then one without a position for all of them."""
+    keys = ("value", "low", "high", "n")
+    each = [(p["position"], p) for p in data["positions"]]
+    whole: Mapping[str, Any] = data.get("overall") or {}
+    rows = [
+        (data["grader"], position, *(finite(one.get(k)) for k in keys))
+        for position, one in [*each, (None, whole)]
+    ]
+    return ("grader", "position", *keys), tuple(rows)
+
+
 DRAWING = Drawing(
     name="error_by_position",
     title="Error of the judge by position",
+    needs="a checklist with gold",
     takes={
         "grader": "the judge",
         "overall": "its error over all positions: value",
         "positions": "one each, in order: position (1, 2, …), value, low, high, n",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

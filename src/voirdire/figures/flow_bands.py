@@ -10,19 +10,18 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from voirdire.figures.base import Drawing
+from voirdire.figures._classes import DEFS, OPEN, fill_of, flag, legend, places_of, wrapped
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import (
     RAMP,
     WIDTH,
     clean,
     columns,
-    cut,
     fitted,
     frame,
     label,
     num,
     paint,
-    step,
     text_width,
 )
 from voirdire.wording import counted, percent, printable
@@ -40,8 +39,7 @@ class _Flow:
         ordered = [str(c) for c in data["classes"]]
         off = [str(c) for c in data.get("off_scale", ())]
         self.origin, self.source = str(data["class"]), str(data.get("from", ""))
-        places = {c: step(i, len(ordered)) for i, c in enumerate(ordered)}
-        places |= {c: -1 - i for i, c in enumerate(off)}
+        places = dict(places_of(ordered, off))
         others = [c for c in (*reversed(ordered), *off) if c != self.origin]
         # The class itself first, then the others down the scale, then those outside of it.
         self.classes = [(c, places.get(c, -1)) for c in (self.origin, *others)]
@@ -84,32 +82,6 @@ def _note(row: Mapping[str, Any]) -> str:
     return "" if role == row["grader"] else role
 
 
-def _fill(place: int) -> str:
-    if place < 0:
-        return f'fill="url(#%ID%off{(-1 - place) % len(_HATCHES)})"'
-    return paint("fill", f"ramp-{place}", RAMP[place][0])
-
-
-_GREY = paint("fill", "off", "#868e97")
-_HATCHES = (
-    f'patternTransform="rotate(45)"><rect width="6" height="6" {_GREY} fill-opacity=".25"/>'
-    f'<rect width="2" height="6" {_GREY}/>',
-    f'patternTransform="rotate(-45)"><rect width="2.6" height="6" {_GREY}/>',
-    f'><rect width="6" height="6" {_GREY} fill-opacity=".4"/>'
-    f'<circle cx="3" cy="3" r="1.5" {_GREY}/>',
-)
-_SIZE = 'width="6" height="6" patternUnits="userSpaceOnUse"'
-DEFS = (
-    "<defs>"
-    + "".join(
-        f'<pattern id="%ID%off{i}" {_SIZE} {hatch}</pattern>' for i, hatch in enumerate(_HATCHES)
-    )
-    + '<pattern id="%ID%open" width="10" height="10" patternUnits="userSpaceOnUse" '
-    'patternTransform="rotate(-45)"><rect width="1" height="10" fill="currentColor" '
-    'fill-opacity=".3"/></pattern></defs>'
-)
-
-
 def svg(data: Mapping[str, Any], alt: str) -> str:
     """Draw the bands as one ``<svg>`` element."""
     flow = _Flow(data)
@@ -134,28 +106,14 @@ def svg(data: Mapping[str, Any], alt: str) -> str:
 
 def _legend(flow: _Flow) -> tuple[list[str], float]:
     entries = [
-        (_fill(place), name, "stays" if not i else "off the scale" if place < 0 else "")
+        (fill_of(place), name, "stays" if not i else "off the scale" if place < 0 else "")
         for i, (name, place) in enumerate(flow.classes)
         if flow.used[i]
     ]
     if flow.any_unread:
-        entries.append(('fill="url(#%ID%open)"', "", "could not be read"))
-    parts, x, y, size = list[str](), 0.0, 14.0, 12.0
-    for i, (fill, name, after) in enumerate(entries):
-        name = cut(("" if i == 0 or not name else "→ ") + name, 160, size)
-        width = 18 + text_width(name, size) + text_width(f" {after}" if after else "", size) + 16
-        if x and x + width > WIDTH:
-            x, y = 0.0, y + 19
-        parts.append(
-            f'<rect x="{num(x + 0.5)}" y="{num(y - 10)}" width="12" height="12" {fill} '
-            'stroke="currentColor" stroke-opacity=".4" stroke-width=".75"/>'
-        )
-        parts.append(label(name, x + 18, y, size=size, after=after))
-        x += width
-    if any(r.get("flagged") for r in flow.rows):
-        if x + 80 > WIDTH:
-            x, y = 0.0, y + 19
-        parts += [_flag(x + 4, y - 4), label("flagged", x + 18, y, size=size)]
+        entries.append((OPEN, "", "could not be read"))
+    named = [(f, ("→ " if i and n else "") + n, after) for i, (f, n, after) in enumerate(entries)]
+    parts, y = legend(named, flagged=any(r.get("flagged") for r in flow.rows), room=160)
     return parts, y + 10
 
 
@@ -175,13 +133,6 @@ def _source(flow: _Flow, y: float, size: float) -> Iterator[str]:
         width=RIGHT - LEFT - 20,
         weight=600,
         after=f"{counted(flow.total)} labels",
-    )
-
-
-def _flag(x: float, y: float) -> str:
-    return (
-        f'<path d="M{num(x - 4)} {num(y)}l8 -4.5v9z" {paint("fill", "mark", "#b3470f")}>'
-        "<title>flagged</title></path>"
     )
 
 
@@ -211,7 +162,7 @@ def _row(flow: _Flow, row: Mapping[str, Any], y: float, pitch: float, size: floa
         tip = f"{where}: {counted(amount)} of {counted(read)} ({percent(amount / read)})"
         yield (
             f'<rect x="{num(x)}" y="{num(top)}" width="{num(drawn)}" height="{num(thick)}" '
-            f'{_fill(place)} stroke="currentColor" stroke-opacity=".4" stroke-width=".5">'
+            f'{fill_of(place)} stroke="currentColor" stroke-opacity=".4" stroke-width=".5">'
             f"<title>{clean(tip)}</title></rect>"
         )
         said = counted(amount)
@@ -227,7 +178,7 @@ def _row(flow: _Flow, row: Mapping[str, Any], y: float, pitch: float, size: floa
             f'stroke-dasharray="3 2"><title>could not be read: {counted(rest)}</title></rect>'
         )
     if flagged:
-        yield _flag(RIGHT + 12, y + pitch / 2)
+        yield flag(RIGHT + 12, y + pitch / 2)
     found = row.get("found")
     yield label(
         "–" if found is None else f"+{counted(float(found))}",
@@ -277,9 +228,9 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     if flow.any_unread:
         entries.append("? could not be read")
     head = [f"{counted(flow.total)} labels of {printable(flow.origin)} by {printable(flow.source)}"]
-    head += _wrapped(entries, width)
+    head += wrapped(entries, width)
     order = " / ".join(["stays", *(printable(n) for (n, _), u in list(zip(flow.classes, flow.used, strict=True))[1:] if u)])  # fmt: skip
-    head += _wrapped([f"{order} + found"], width)
+    head += wrapped([f"{order} + found"], width)
     drawn = list[str]()
     for row, name, said in zip(flow.rows, names, counts, strict=True):
         pieces = [*flow.amounts(row), flow.unread(row)]
@@ -325,19 +276,23 @@ def _cells(parts: list[float], cells: int) -> list[int]:
     return whole
 
 
-def _wrapped(entries: list[str], width: int) -> list[str]:
-    found, line = list[str](), ""
-    for entry in entries:
-        if line and columns(line) + 3 + columns(entry) > width:
-            found.append(line)
-            line = ""
-        line = f"{line}   {entry}" if line else entry
-    return [*found, line] if line else found
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a grader and class: where the labels went, what could not be read, what was found."""
+    flow, rows = _Flow(data), list[tuple[object, ...]]()
+    for row in data["rows"]:
+        amounts = flow.amounts(row)
+        start = (flow.source, flow.origin, row["grader"])
+        for i, ((name, _), amount) in enumerate(zip(flow.classes, amounts, strict=True)):
+            rows.append((*start, "moved" if i else "stays", name, amount, flow.total))
+        rows.append((*start, "could not be read", "", flow.unread(row), flow.total))
+        rows.append((*start, "found", flow.origin, row.get("found"), None))
+    return ("from", "class", "grader", "outcome", "to_class", "labels", "of"), tuple(rows)
 
 
 DRAWING = Drawing(
     name="flow_bands",
     title="Where the labels of one class go under each grader",
+    needs="labels of responses with classes in order, and --gold or --reference",
     takes={
         "class": "the class whose labels are followed",
         "from": "the grader that gives them",
@@ -347,5 +302,6 @@ DRAWING = Drawing(
         "rows": "one a grader: grader, stays, moved (count by class), found, note, flagged",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from voirdire.figures._axes import finite, plain, rule
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import RAMP, WIDTH, clean, fitted, frame, label, num, paint
 from voirdire.wording import number
 
@@ -35,23 +35,21 @@ class _Grid:
         self.outlined = {(int(i), int(j)) for i, j in data.get("outlined") or ()}
         curve: Mapping[str, Any] = data.get("curve") or {}
         self.at = finite(curve.get("error"))
-        self.by_spread = self._points(self.spreads, curve.get("mean"), curve.get("sd"))
+        self.by_spread = _points(self.spreads, curve.get("mean"), curve.get("sd"))
         last = len(self.spreads) - 1
-        self.by_error = (
-            self._points(self.errors, self.mean[last], self.sd[last]) if last >= 0 else []
-        )
+        self.by_error = _points(self.errors, self.mean[last], self.sd[last]) if last >= 0 else []
 
-    @staticmethod
-    def _points(levels: Sequence[float], mean: Any, sd: Any) -> list[Point]:
-        means, sds = list(mean or ()), list(sd or ())
-        return [
-            (
-                x,
-                finite(means[i]) if i < len(means) else None,
-                finite(sds[i]) if i < len(sds) else None,
-            )
-            for i, x in enumerate(levels)
-        ]
+
+def _points(levels: Sequence[float], mean: Any, sd: Any) -> list[Point]:
+    means, sds = list(mean or ()), list(sd or ())
+    return [
+        (
+            x,
+            finite(means[i]) if i < len(means) else None,
+            finite(sds[i]) if i < len(sds) else None,
+        )
+        for i, x in enumerate(levels)
+    ]
 
 
 def _matrix(rows: Any, many: int, wide: int) -> list[list[float | None]]:
@@ -126,7 +124,7 @@ def _outline(x: float, y: float, wide: float, high: float) -> str:
 def _cell(grid: _Grid, i: int, j: int, x: float, y: float, side: float, tip: str) -> str:
     mean, sd = grid.mean[i][j], grid.sd[i][j]
     box = f'x="{num(x + 0.5)}" y="{num(y + 0.5)}" width="{num(side - 1)}" height="{num(HIGH - 1)}"'
-    said = number(mean)
+    said = number(mean).replace("-", "−")
     tip += said if sd is None else f"{said}, SD {number(sd)}"
     if mean is None:
         fill, ink = 'fill="none"', 'fill="currentColor"'
@@ -198,7 +196,7 @@ def _curve(
             f"{paint('fill', 'ramp-9', RAMP[9][0])}><title>{clean(tip)}</title></circle>"
         )
         above = at_y(m) - 9 if at_y(m) > top + 14 else at_y(m) + 18
-        yield label(number(m, 2), at_x(x), above, size=11, anchor="middle")
+        yield label(number(m, 2).replace("-", "−"), at_x(x), above, size=11, anchor="middle")
 
 
 def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, ...]:
@@ -228,9 +226,28 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(line[:width] for line in swapped)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a cell, then one a spread at the error of the curve."""
+    spreads, errors = list(data["spreads"]), list(data["errors"])
+    mean = _matrix(data["mean"], len(spreads), len(errors))
+    sd = _matrix(data.get("sd") or [], len(spreads), len(errors))
+    outlined = {(int(i), int(j)) for i, j in data.get("outlined") or ()}
+    rows: list[tuple[object, ...]] = [
+        (finite(s), finite(e), mean[i][j], sd[i][j], (i, j) in outlined)
+        for i, s in enumerate(spreads)
+        for j, e in enumerate(errors)
+    ]
+    curve: Mapping[str, Any] = data.get("curve") or {}
+    at = finite(curve.get("error"))
+    rows += [(x, at, m, s, False) for x, m, s in _points(spreads, curve.get("mean"), curve.get("sd"))
+             if m is not None]  # fmt: skip
+    return ("spread", "error", "kr20_mean", "kr20_sd", "outlined"), tuple(rows)
+
+
 DRAWING = Drawing(
     name="kr20_grid",
     title="KR-20 by the spread of the bank and the judge’s error",
+    needs="no file: simulated banks",
     takes={
         "spreads": "the rows: widths of the range of the responses’ rates, in 0–1",
         "errors": "the columns: errors of the judge per verdict, in 0–1",
@@ -240,5 +257,6 @@ DRAWING = Drawing(
         "curve": "error, and mean and sd by spread at it; may be absent",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

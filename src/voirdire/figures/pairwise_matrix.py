@@ -9,7 +9,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from voirdire.figures.base import Drawing
+from voirdire.figures._classes import flag
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import (
     RAMP,
     WIDTH,
@@ -112,7 +113,7 @@ def svg(data: Mapping[str, Any], alt: str) -> str:
             label(i + 1, LEFT - 8, middle + name_size * 0.35, size=name_size - 1, anchor="end", muted=True)
         )  # fmt: skip
         if yes:
-            body.append(_flag(LEFT + i * side + 12, middle))
+            body.append(flag(LEFT + i * side + 12, middle))
         for j in range(i):
             body.extend(_cell(matrix, i, j, LEFT + j * side, y, side, high, size))
         y += high
@@ -140,7 +141,7 @@ def _legend(matrix: _Matrix) -> tuple[list[str], float]:
     parts, x, y = list[str](), 0.0, 14.0
     said = f"{matrix.coefficient} over n" if matrix.coefficient else "over n"
     parts.append(label(said, x, y, size=12, width=200))
-    x += text_width(said, 12) + 18
+    x += min(text_width(said, 12), 200) + 18
     parts.append(label("≤ 0", x, y, size=11, muted=True))
     x += 24
     for i in range(len(RAMP)):
@@ -159,15 +160,8 @@ def _legend(matrix: _Matrix) -> tuple[list[str], float]:
         parts.append(label("not defined", x + 18, y, size=12))
         x += 18 + text_width("not defined", 12) + 16
     if any(g.get("flagged") for g in matrix.graders):
-        parts += [_flag(x + 4, y - 4), label("flagged", x + 18, y, size=12)]
+        parts += [flag(x + 4, y - 4), label("flagged", x + 18, y, size=12)]
     return parts, y + 12
-
-
-def _flag(x: float, y: float) -> str:
-    return (
-        f'<path d="M{num(x - 4)} {num(y)}l8 -4.5v9z" {paint("fill", "mark", "#b3470f")}>'
-        "<title>flagged</title></path>"
-    )
 
 
 def _note(grader: Mapping[str, Any]) -> str:
@@ -244,14 +238,33 @@ def _plain(text: str, ascii_only: bool) -> str:
     return text.replace("–", "-") if ascii_only else text
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a pair: the value, the responses it rests on, and why there is none."""
+    name = str(data.get("coefficient") or "value")
+    rows = [
+        (
+            c["row"],
+            c["column"],
+            name,
+            _number(c["value"]),
+            _number(c.get("n")),
+            c.get("reason") or "",
+        )
+        for c in data["cells"]
+    ]
+    return ("grader", "other", "coefficient", "value", "n", "reason"), tuple(rows)
+
+
 DRAWING = Drawing(
     name="pairwise_matrix",
     title="Agreement of every two graders",
+    needs="labels of responses by 3 to 30 graders, gold apart",
     takes={
         "graders": "one each: grader, note, flagged",
         "cells": "one a pair: row, column (graders), value, n, reason",
         "coefficient": "what the values are",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

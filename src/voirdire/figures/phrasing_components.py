@@ -19,12 +19,12 @@ from voirdire.figures._axes import (
     signed,
     ticks,
 )
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import RAMP, WIDTH, clean, frame, label, num, paint
 from voirdire.wording import number
 
 MOST = 12  # graders
-LEFT, RIGHT = 176.0, WIDTH - 190.0
+LEFT, RIGHT = 176.0, WIDTH - 226.0
 PITCH, GAP = 24.0, 30.0
 REACH = 3.0  # how far beyond the largest estimate the scale goes at most, as a multiple of it
 
@@ -173,14 +173,27 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a grader and component, with the value as it was computed."""
+    keys = ("value", "low", "high", "raw")
+    rows = [
+        (g["grader"], g["phrasings"], c["name"], *(finite(c[k]) for k in keys))
+        for g in data["graders"]
+        for c in g["components"]
+    ]
+    return ("grader", "phrasings", "component", *keys), tuple(rows)
+
+
 DRAWING = Drawing(
     name="phrasing_components",
     title="Components of responses × phrasings",
+    needs="labels under several phrasings of the instruction (--phrasing COLUMN, --phrasings A,B,C)",
     takes={
         "graders": "one each: grader, phrasings (how many), components: name, value, low, high, raw "
         "(as computed) and phrasing (whether it is the phrasing component)",
         "fixed": "whether intervals are for these phrasings only",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

@@ -116,24 +116,26 @@ def label(
     width: float = 0,
     weight: int = 400,
     muted: bool = False,
+    before: str = "",
     after: str = "",
 ) -> str:
     """A text element; beyond ``width`` it is cut and its title holds the whole.
 
-    ``after`` is text of ours that follows it, muted.
+    ``before`` and ``after`` are text of ours on either side of it, muted.
     """
     whole = str(text)
     bold = 1.09 if weight > 400 else 1.0
-    room = width - (text_width(f" {after}", size) if after else 0)
+    room = width - sum(text_width(f" {said}", size) for said in (before, after) if said)
     shown = cut(whole, room, size * bold) if width else printable(whole)
     title = f"<title>{clean(whole)}</title>" if shown != printable(whole) else ""
+    head = f'<tspan fill-opacity=".65">{clean(before)} </tspan>' if before else ""
     tail = f'<tspan fill-opacity=".65"> {clean(after)}</tspan>' if after else ""
     name = f'<tspan style="unicode-bidi:isolate">{escape(shown)}</tspan>'
     return (
         f'<text x="{num(x)}" y="{num(y)}" font-size="{num(size)}" text-anchor="{anchor}"'
         + (f' font-weight="{weight}"' if weight != 400 else "")
         + (' fill-opacity=".65"' if muted else "")
-        + f">{title}{name}{tail}</text>"
+        + f">{title}{head}{name}{tail}</text>"
     )
 
 

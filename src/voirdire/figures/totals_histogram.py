@@ -26,7 +26,7 @@ from voirdire.figures._axes import (
     rule,
     ticks,
 )
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import WIDTH, clean, columns, cut, fitted, frame, label, num, text_width
 
 MOST_BINS = 60
@@ -190,9 +190,27 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a side and total; what stands at the ceiling is on each row of its side."""
+    rows = [
+        (
+            s["grader"],
+            s.get("role") or "",
+            total,
+            finite(many),
+            data["k"],
+            finite(s.get("at_ceiling")),
+        )
+        for s in data["series"]
+        for total, many in enumerate(s["counts"])
+    ]
+    return ("grader", "role", "lines_met", "responses", "lines", "with_every_line_met"), tuple(rows)
+
+
 DRAWING = Drawing(
     name="totals_histogram",
     title="Totals of judge and gold",
+    needs="a checklist",
     takes={
         "k": "the number of lines, which is the ceiling; the largest where checklists differ",
         "one_length": "whether all checklists have k lines",
@@ -200,5 +218,6 @@ DRAWING = Drawing(
         "lines met), at_ceiling (responses with every line met)",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

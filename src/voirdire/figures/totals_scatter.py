@@ -25,7 +25,7 @@ from voirdire.figures._axes import (
     signed,
     with_interval,
 )
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import RAMP, WIDTH, clean, frame, label, num, paint, text_width
 from voirdire.wording import percent
 
@@ -220,9 +220,22 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return tuple(drawn)
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a pair of totals; the judge's leniency stands on each."""
+    leniency: Mapping[str, Any] = data.get("leniency") or {}
+    ends = tuple(finite(leniency.get(k)) for k in ("value", "low", "high"))
+    rows = [
+        (data["judge"], data["gold"], judge, gold, judge - gold, finite(many), data["k"], *ends)
+        for gold, judge, many in data["cells"]
+    ]
+    names = ("judge", "gold", "judge_total", "gold_total", "difference", "responses", "lines")
+    return (*names, "leniency", "leniency_low", "leniency_high"), tuple(rows)
+
+
 DRAWING = Drawing(
     name="totals_scatter",
     title="Totals of the judge against gold’s",
+    needs="a checklist with gold",
     takes={
         "judge": "the grader on the vertical axis",
         "gold": "the grader on the horizontal axis",
@@ -231,5 +244,6 @@ DRAWING = Drawing(
         "leniency": "mean of the judge’s totals less mean of gold’s: value, low, high; may be absent",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )

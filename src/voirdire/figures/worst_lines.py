@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from voirdire.figures._axes import HATCH, bar, count, filled, finite, folded, name_of, plain
-from voirdire.figures.base import Drawing
+from voirdire.figures.base import Drawing, Rows
 from voirdire.figures.svg import (
     RAMP,
     WIDTH,
@@ -133,9 +133,31 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     return (*drawn, *folded(_rest(data), width))
 
 
+def table(data: Mapping[str, Any]) -> Rows:
+    """One row a line, then one for all that are not drawn."""
+    rows: list[tuple[object, ...]] = [
+        (
+            data["grader"],
+            row["line"],
+            row.get("text") or "",
+            *(finite(row.get(key)) for key, _, _ in KINDS),
+            sum(_amounts(row)),
+            finite(row.get("n")),
+            1,
+        )
+        for row in data["lines"]
+    ]
+    rest, lines = finite(data.get("other_errors")), finite(data.get("other_lines"))
+    if rest or lines:
+        rows.append((data["grader"], "", "all other lines", None, None, rest, None, lines))
+    names = ("grader", "line", "text", "false_accepts", "false_rejects", "errors", "n", "lines")
+    return names, tuple(rows)
+
+
 DRAWING = Drawing(
     name="worst_lines",
     title="Lines with most errors",
+    needs="a checklist with gold, and an error",
     takes={
         "grader": "the judge",
         "lines": "at most ten, most errors first: line, text (what it asks, may be empty), "
@@ -144,5 +166,6 @@ DRAWING = Drawing(
         "other_lines": "how many of those lines have errors",
     },
     svg=svg,
+    table=table,
     lines=lines,
 )
