@@ -8,8 +8,7 @@ missing, never with a number that answers another question.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +33,7 @@ from voirdire.labels import Labels, gold_name
 from voirdire.line_errors import counted_errors
 from voirdire.scene import Estimates, Scene
 from voirdire.sides import ALL, Sides, sides, standard, standards
-from voirdire.wording import Name, Text, counted, listed, plural, printable, say
+from voirdire.wording import Lead, Name, Text, counted, listed, plural, say
 
 Array = np.ndarray[Any, Any]
 
@@ -344,8 +343,6 @@ def _another_sample(account: Account) -> Text:
 
 # --- the four reporting lines -------------------------------------------------------------------
 
-Line = tuple[str, Text]
-
 
 def reporting_lines(scene: Scene, estimates: Estimates) -> list[Block]:
     """The four lines of TWM, Section 5, filled with this bank's figures, to paste as they stand."""
@@ -370,8 +367,10 @@ def reporting_lines(scene: Scene, estimates: Estimates) -> list[Block]:
         )
         name = f" for {judge}" if len(scene.panel) > 1 else ""
         blocks += [
-            Paste(title=f"Reporting lines{name}, Markdown", lines=tuple(_markdown(lines))),
-            Paste(title=f"Reporting lines{name}, LaTeX", lines=tuple(_latex(lines))),
+            Paste(
+                title=f"Reporting lines{name}",
+                lines=tuple((Lead(title), *text) for title, text in lines),
+            ),
         ]
     if not account.cuts:
         blocks.append(Paragraph(tone=Tone.NOTE, text=(_how_to_cut(account),)))
@@ -666,71 +665,3 @@ def _held(errors: Sequence[int], worst: Sequence[str]) -> Text:
             f"; the {WORST_LINES} worst lines hold {counted(sum(ordered[:WORST_LINES]))}.",
         )
     return (*text, *say("; {line} holds {most}.", line=Name(worst[0]), most=ordered[0]))
-
-
-# --- to paste -----------------------------------------------------------------------------------
-
-
-def _escaped(text: Text, escape: Callable[[str], str]) -> Text:
-    return tuple(Name(escape(p.text)) if isinstance(p, Name) else escape(p) for p in text)
-
-
-def _markdown(lines: Iterable[Line]) -> list[Text]:
-    return [(f"- **{title}.** ", *_markdown_names(text)) for title, text in lines]
-
-
-# An underscore inside a word is no mark in the Markdown that people paste into.
-_MARKDOWN = re.compile(r"[\\`*\[\]<>|~$]|(?<!\w)_|_(?!\w)")
-
-
-def _markdown_names(text: Text) -> Text:
-    return tuple(
-        Name(_MARKDOWN.sub(lambda m: f"\\{m[0]}", p.text)) if isinstance(p, Name) else p
-        for p in text
-    )
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': "''",
-    "⟨": r"$\langle$",
-    "⟩": r"$\rangle$",
-    "Φ": r"$\Phi$",
-    "λ": r"$\lambda$",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    "−": "$-$",
-    "–": "--",
-    "—": "---",
-    "’": "'",
-    "‘": "`",
-    "“": "``",
-    "”": "''",
-    "…": r"\ldots{}",
-    "\N{NO-BREAK SPACE}": "~",
-}
-
-
-def latex(text: str) -> str:
-    """Text in which no character is LaTeX's: names of graders and lines come from anywhere."""
-    return "".join(_LATEX.get(c, c) for c in printable(text))
-
-
-def _latex(lines: Iterable[Line]) -> list[Text]:
-    return [
-        (r"\begin{description}",),
-        *((rf"\item[{latex(title)}] ", *_escaped(text, latex)) for title, text in lines),
-        (r"\end{description}",),
-    ]

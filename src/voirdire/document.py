@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from voirdire.estimand import Unit
-from voirdire.estimate import Estimate
+from voirdire.estimate import Estimate, Key
 from voirdire.finding import Finding
 from voirdire.wording import Name, Text, counted, number, percent, points, times
 
@@ -26,14 +26,19 @@ __all__ = [
     "Heading",
     "Input",
     "Kind",
+    "Panel",
     "Paragraph",
     "Paste",
+    "Responses",
     "Table",
+    "TagColumn",
     "Tone",
+    "Verdicts",
     "cell",
     "display",
     "display_edge",
     "display_interval",
+    "worded",
 ]
 
 
@@ -59,7 +64,11 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One cell: a number, a text or a name, with an interval or the reason for its absence."""
+    """One cell: a number, a text or a name, with an interval or the reason for its absence.
+
+    ``statistic`` and ``key`` are those of the estimate that the number was made from, where there
+    is one: they lead a reader to the responses behind it (:mod:`voirdire.selections`).
+    """
 
     kind: Kind
     value: float | str | Text | None = None
@@ -67,6 +76,8 @@ class Cell:
     high: float | None = None
     reason: str = ""
     at_least: bool = False
+    statistic: str = ""
+    key: Key | None = None
 
 
 def cell(value: Estimate | Name | str | Text | float | None, kind: Kind | None = None) -> Cell:
@@ -86,6 +97,8 @@ def cell(value: Estimate | Name | str | Text | float | None, kind: Kind | None =
             low=interval.low if interval else None,
             high=interval.high if interval else None,
             reason=value.reason or value.no_interval,
+            statistic=value.statistic,
+            key=value.key,
         )
     if isinstance(value, Name):
         return Cell(kind=Kind.NAME, value=value.text)
@@ -96,6 +109,14 @@ def cell(value: Estimate | Name | str | Text | float | None, kind: Kind | None =
     if kind is None:
         raise TypeError("a bare number needs its kind")
     return Cell(kind=kind, value=value)
+
+
+def worded(text: str, estimate: Estimate | None) -> Cell:
+    """A cell that says an estimate’s number in words of its own, such as ``3 / 120``."""
+    made = cell(text)
+    if estimate is None:
+        return made
+    return replace(made, statistic=estimate.statistic, key=estimate.key)
 
 
 def display(cell: Cell) -> str:
@@ -211,8 +232,99 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Who was audited, for a table of graders beside the estimates.
+
+    ``roles`` has ``gold``, ``reference``, ``person`` or nothing for each of ``graders``. ``classes``
+    are the ordered ones, lowest first, then those ``off_scale``; both are empty for a checklist,
+    whose ``cuts`` are the numbers of lines that a gate asks for.
+    """
+
+    graders: tuple[str, ...]
+    roles: tuple[str, ...]
+    gold: str = ""
+    scale: tuple[str, ...] = ()
+    off_scale: tuple[str, ...] = ()
+    ordered: bool = False
+    rates: tuple[str, ...] = ()
+    checklist: bool = False
+    cuts: tuple[int, ...] = ()
+    lines: int = 0
+    flagged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagColumn:
+    """A tag with few values: ``codes`` has one byte a response, the place in ``values`` (255: none)."""
+
+    name: str
+    values: tuple[str, ...]
+    codes: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """The verdicts of a checklist.
+
+    ``given`` has for each grader ``responses × width`` bytes: 0 no, 1 yes, 2 no verdict, 3 no line
+    there. ``checklists`` are the lines of each of ``questions`` in order, ``question`` is the place of
+    each response's question. ``texts`` is what a line asks, where that is known.
+    """
+
+    width: int
+    questions: tuple[str, ...]
+    question: tuple[int, ...]
+    checklists: tuple[tuple[str, ...], ...]
+    given: tuple[bytes, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Responses:
+    """The responses behind the numbers, column by column; plain data that every format can write.
+
+    ``states`` has one byte a response for each of ``graders``: the place of its class in ``classes``,
+    or ``len(classes)`` and the place of how its call ended in ``outcomes``. ``clusters`` is empty
+    where every response is its own; ``cluster`` is the place of each response's. ``weights`` are
+    frequencies or design weights, empty where all weigh the same. ``votes`` has for each grader one
+    byte a vote in each response, coded as ``states``. ``phrased`` is grader by phrasing, ``steps``
+    step by grader, one byte a response: a class, or the total of a checklist (254: not read, 255:
+    not asked).
+    ``voters`` says whose majority a grader is held against; the empty name is the whole panel.
+    ``slices`` has the tags and values that make each slice, ``rates`` the classes of each rate.
+    ``texts`` holds the columns that the user asked for, and nothing else from the responses’ texts.
+    """
+
+    ids: tuple[str, ...]
+    graders: tuple[str, ...]
+    classes: tuple[str, ...]
+    outcomes: tuple[str, ...]
+    states: tuple[bytes, ...]
+    gold: str = ""
+    scale: tuple[str, ...] = ()
+    clusters: tuple[str, ...] = ()
+    cluster: tuple[int, ...] = ()
+    weights: tuple[float, ...] = ()
+    frequency: bool = False
+    tags: tuple[TagColumn, ...] = ()
+    votes: tuple[tuple[bytes, ...], ...] = ()
+    phrasings: tuple[str, ...] = ()
+    phrased: tuple[tuple[bytes, ...], ...] = ()
+    steps: tuple[tuple[str, tuple[bytes, ...]], ...] = ()
+    voters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    slices: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    verdicts: Verdicts | None = None
+    texts: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A whole report: blocks to read, and the results and findings behind them."""
+    """A whole report: blocks to read, and the results and findings behind them.
+
+    ``panel`` and ``responses`` are there where an audit made the report: whom it is about, and the
+    responses behind its numbers (``None`` where only counts are known).
+    """
 
     title: str
     summary: Text
@@ -222,6 +334,8 @@ class Document:
     inputs: tuple[Input, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     version: str = ""
+    panel: Panel | None = None
+    responses: Responses | None = None
 
     def sections(self) -> Iterable[tuple[Heading, list[Block]]]:
         """The blocks grouped under their second-level headings."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from voirdire.document import (
     Kind,
     Paragraph,
     Paste,
+    Responses,
     Table,
     Tone,
     cell,
@@ -25,8 +28,10 @@ from voirdire.document import (
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State
 from voirdire.labels import Grader, Labels
+from voirdire.methods import methods
 from voirdire.options import Options
 from voirdire.orders import pair_of
+from voirdire.responses import panel
 from voirdire.scene import Estimates, Scene, calls_of
 from voirdire.stats.base import Family
 from voirdire.stats.pairwise import MOST_GRADERS_FOR_PAIRS
@@ -53,6 +58,7 @@ def document(
     families: Sequence[Family],
     listed_estimates: Sequence[Estimate],
     version: str,
+    responses: Responses | None = None,
 ) -> Document:
     """The document of an audit."""
     blocks: list[Block] = [Heading(text="Findings")]
@@ -80,6 +86,7 @@ def document(
         blocks += disclosure.reporting_lines(scene, estimates)
     else:
         blocks += reporting_minimum(labels, scene, estimates, findings)
+    blocks += methods(labels, scene, listed_estimates, findings, version)
     blocks += _about(labels, scene)
     return Document(
         title=_title(labels, scene),
@@ -90,6 +97,8 @@ def document(
         inputs=labels.inputs,
         options=_shown_options(labels.options),
         version=version,
+        panel=panel(scene),
+        responses=responses,
     )
 
 
@@ -606,6 +615,19 @@ def _about(labels: Labels, scene: Scene) -> list[Block]:
 # --- the list of statistics ---------------------------------------------------------------------
 
 
+# A sentence that says what letters of the formula stand for: "n_cd: …", "p_c, q_c: …", "N = Σ_c n_c".
+_OF_LETTERS = re.compile(
+    r"(?:The letters of T |(?:[^\W\d_]|MS|LL|KR-20)[\u0302\u0304]?(?:[_²^(][^\s:]*)?(?:(?:, | and | ≤ … ≤ )\S+)*(?::| [=≤] ))"
+)
+
+
+def _conventions(text: str) -> str:
+    """The conventions without the letters of the formula, which is not shown beside them."""
+    sentences = re.split(r"(?<=\.) (?=[^\W\d_a-z])", text)
+    spelled = [(s, unicodedata.normalize("NFD", s)) for s in sentences]
+    return " ".join(s for s, nfd in spelled if not (_OF_LETTERS.match(nfd) or "\u0302" in nfd))
+
+
 def statistics(families: Sequence[Family], checks: Iterable[Check], version: str) -> Document:
     """Every estimand and every check, as a document."""
     blocks: list[Block] = []
@@ -620,6 +642,7 @@ def statistics(families: Sequence[Family], checks: Iterable[Check], version: str
                 f" It moves with {', '.join(estimand.moves_with)}." if estimand.moves_with else ""
             )
             reading = f" {estimand.reading}" if estimand.reading else ""
+            conventions = _conventions(estimand.conventions)
             blocks += [
                 Heading(text=f"{estimand.name}", level=3),
                 Paragraph(
@@ -629,6 +652,7 @@ def statistics(families: Sequence[Family], checks: Iterable[Check], version: str
                         f"Source: {estimand.source.text}.",
                     )
                 ),
+                *([Paragraph(text=(f"Conventions: {conventions}",))] if conventions else []),
             ]
     blocks.append(Heading(text="Checks"))
     for check in sorted(checks, key=lambda c: (c.rank, c.name)):

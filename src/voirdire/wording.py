@@ -14,10 +14,14 @@ from dataclasses import dataclass
 from string import Formatter
 
 __all__ = [
+    "Cite",
+    "Lead",
     "Name",
     "Part",
     "Text",
+    "Traced",
     "counted",
+    "linked",
     "listed",
     "number",
     "often",
@@ -36,6 +40,44 @@ class Name:
     """Text that came from the user's data."""
 
     text: str
+
+
+class Cite(str):
+    """A citation as it reads in prose, ``(Cohen 1960)``, with the keys of its entries."""
+
+    __slots__ = ("keys",)
+    keys: tuple[str, ...]
+
+    def __new__(cls, text: str, keys: Iterable[str] = ()) -> Cite:
+        made = super().__new__(cls, text)
+        made.keys = tuple(keys)
+        return made
+
+
+class Lead(str):
+    """The word that leads a line, ``Bank: ``; formats that can set it off do."""
+
+    __slots__ = ()
+
+    def __new__(cls, word: str) -> Lead:
+        return super().__new__(cls, f"{word}: ")
+
+    @property
+    def word(self) -> str:
+        return self[:-2]
+
+
+class Traced(str):
+    """A number in a sentence, with what it is and the results row, option or input it is from."""
+
+    __slots__ = ("source", "what")
+    what: str
+    source: str
+
+    def __new__(cls, text: str, what: str, source: str) -> Traced:
+        made = super().__new__(cls, text)
+        made.what, made.source = what, source
+        return made
 
 
 Part = str | Name
@@ -66,7 +108,8 @@ def say(template: str, /, **values: Part | Text | int) -> Text:
 def _joined(parts: Iterable[Part]) -> Text:
     joined: list[Part] = []
     for part in parts:
-        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+        # A part of a kind of its own (a citation, a traced number) stays what it is.
+        if type(part) is str and joined and type(joined[-1]) is str:
             joined[-1] += part
         elif part != "":
             joined.append(part)
@@ -84,6 +127,15 @@ def listed(names: Iterable[str], *, most: int = 8, last: str = "and") -> Text:
         parts.append(Name(name))
     if len(shown) < len(names):
         parts.append(f" {last} {len(names) - len(shown):,} more")
+    return _joined(parts)
+
+
+def linked(sentences: Iterable[Text], between: str = "; ") -> Text:
+    """Sentences one after the other as one, with ``between`` between them."""
+    parts: list[Part] = []
+    for i, sentence in enumerate(sentences):
+        parts += [between] if i else []
+        parts += sentence
     return _joined(parts)
 
 

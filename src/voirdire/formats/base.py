@@ -6,7 +6,7 @@ table, the sections without a second list of findings, and one piece of evidence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +29,17 @@ from voirdire.wording import Name, Part, Text, counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """One output format. ``render`` gives the whole file: same document, same bytes."""
+    """One output format. ``render`` gives the whole file: same document, same bytes.
+
+    ``beside`` gives files that belong next to it, by what stands in the place of its suffix
+    (``.responses.json`` beside ``audit.html`` is ``audit.responses.json``), and none for most documents.
+    """
 
     name: str
     suffixes: tuple[str, ...]
     render: Callable[[Document], bytes]
     title: str = ""
+    beside: Callable[[Document], Mapping[str, bytes]] | None = None
 
 
 # The sign beside a state's word, so that neither colour nor shape alone carries it. No tick for
@@ -140,12 +145,17 @@ def option_text(value: Any) -> str:
         return ", ".join(f"{k}={_inner(v)}" for k, v in value.items())
     if isinstance(value, tuple | list):
         return ", ".join(
-            "=".join(_inner(v) for v in item)
+            "=".join(_inner(v) for v in _named(item))
             if isinstance(item, tuple | list)
             else option_text(item)
             for item in value
         )
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _named(item: Sequence[Any]) -> Sequence[Any]:
+    """A pair; without its first half where that is an empty name of a list."""
+    return item[1:] if item[0] == "" and isinstance(item[-1], tuple | list) else item
 
 
 def _inner(value: Any) -> str:

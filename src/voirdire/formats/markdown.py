@@ -37,7 +37,7 @@ from voirdire.formats.base import (
     reasons,
     sections,
 )
-from voirdire.wording import Name, Part, Text, plain, printable
+from voirdire.wording import Lead, Name, Part, Text, plain, printable
 
 _ENTITIES = {"|": "&#124;", "<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _MARKS = re.compile(r"[\\`*_\[\]~#$|<>&]")
@@ -169,12 +169,27 @@ def _plain(text: Text) -> bool:
     )
 
 
+def lines(block: Paste) -> str:
+    """Lines to paste as Markdown text, one item a line; what leads a line is bold."""
+    if len(block.lines) == 1:
+        return _paragraph(block.lines[0])
+    return "\n".join(f"- {_led(line)}" for line in block.lines)
+
+
+def _led(line: Text) -> str:
+    if line and isinstance(line[0], Lead):
+        return f"**{_escaped(line[0].word)}.** {_inline(line[1:])}"
+    return _paragraph(line)
+
+
 def _paste(block: Paste) -> str:
-    """The lines in a fence that is longer than any run of backticks in them."""
-    lines = [printable(plain(line)) for line in block.lines]
-    longest = max((len(run) for line in lines for run in re.findall(r"`+", line)), default=0)
+    """The lines in a fence that is longer than any run of backticks in them; led ones as Markdown."""
+    led = any(line and isinstance(line[0], Lead) for line in block.lines)
+    text = lines(block) if led else "\n".join(printable(plain(line)) for line in block.lines)
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return "\n".join([f"**{_escaped(block.title)}**", "", f"{fence}text", *lines, fence])
+    kind = "markdown" if led else "text"
+    return "\n".join([f"**{_escaped(block.title)}**", "", f"{fence}{kind}", text, fence])
 
 
 def _table(block: Table) -> str:

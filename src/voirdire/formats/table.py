@@ -75,6 +75,23 @@ def render_csv(document: Document) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("utf-8")
 
 
+def csv_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    """Any table as CSV, such as the data of a figure: texts guarded, numbers in full, ``None`` empty."""
+    lines = [",".join(_text(_storable(name)) for name in columns)]
+    lines += [",".join(_cell(value) for value in row) for row in rows]
+    return "".join(f"{line}\n" for line in lines).encode("utf-8")
+
+
+def _cell(value: object) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))  # counts are counts, whatever they were added up in
+    return repr(value) if isinstance(value, int | float) else _text(_storable(str(value)))
+
+
 def _text(text: str) -> str:
     """A text cell, guarded and quoted (the csv module of older Pythons leaves a lone CR bare)."""
     guarded = "'" + text if text.startswith(_GUARDED) else text
