@@ -49,7 +49,8 @@ class Estimand:
     """One statistic: what it asks, what it needs, and what its value means.
 
     ``keys`` are the columns of the results table that tell its rows apart, besides the slice.
-    ``low`` and ``high`` bound the value (``None``: no bound).
+    ``low`` and ``high`` bound the value (``None``: no bound). ``formula`` is TeX, in the letters of
+    the source; ``conventions`` says where tools differ and what is done here.
     """
 
     name: str
@@ -66,3 +67,5 @@ class Estimand:
     moves_with: tuple[str, ...] = ()
     undefined_when: str
     source: Source
+    formula: str = ""
+    conventions: str = ""

@@ -61,6 +61,11 @@ def beside_gold(
         needs=(*estimand.needs, "gold"),
         reading="An error-free scorer has a difference of 0; so can one that errs.",
         undefined_when="it is undefined on either side",
+        formula=rf"T_{{J}} - T_{{G}}, \quad T = {estimand.formula}",
+        conventions=(
+            "T_J: the statistic on the judge’s verdicts, T_G: on gold’s, both on the responses that the two "
+            f"scored in full. {estimand.conventions}"
+        ),
     )
     return (
         Statistic(estimand=estimand, solve=own, n=responses, **more),

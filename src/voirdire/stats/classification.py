@@ -314,6 +314,18 @@ def _beta_binomial(name: str, title: str, question: str, **more: Any) -> Estiman
     return Estimand(name=f"beta_binomial_{name}", title=title, question=question, **(given | more))
 
 
+MODEL = (
+    "X_i: how many of K lines response i meets, on the n responses scored in full; α̂, β̂: what makes the "
+    "likelihood largest; B: the beta function"
+)
+LIKELIHOOD = (
+    r"\operatorname{argmax}_{\alpha, \beta}\, \sum_{i} \log\, f(X_{i}), "
+    r"\quad f(x) = \binom{K}{x} \frac{B(\alpha + x,\ \beta + K - x)}{B(\alpha, \beta)}"
+)
+POOLED = (
+    "O_t, E_t: how many totals lie in cell t and how many n f(x) expects there, at α̂ and β̂. Totals are pooled "
+    "upward from 0 until 5 are expected, a short last cell joins the one below; T: the cells then"
+)
 ALPHA = _beta_binomial(
     "alpha",
     "Beta-binomial α",
@@ -321,6 +333,8 @@ ALPHA = _beta_binomial(
     scale=Scale.LOG,
     low=0,
     reading="α / (α + β) is the mean share of lines met; a small α + β means responses that differ much.",
+    formula=rf"(\hat{{\alpha}}, \hat{{\beta}}) = {LIKELIHOOD}",
+    conventions=f"{MODEL}. Here the first, α̂. Fitted by maximum likelihood; aod gives the mean and 1/(α + β + 1).",
 )
 BETA = _beta_binomial(
     "beta",
@@ -329,6 +343,8 @@ BETA = _beta_binomial(
     scale=Scale.LOG,
     low=0,
     reading="α / (α + β) is the mean share of lines met; a small α + β means responses that differ much.",
+    formula=ALPHA.formula,
+    conventions=f"{MODEL}. Here the second, β̂. Fitted by maximum likelihood; aod gives the mean and 1/(α + β + 1).",
 )
 CHI2 = _beta_binomial(
     "chi2",
@@ -336,6 +352,8 @@ CHI2 = _beta_binomial(
     "How far are the totals from the fitted beta-binomial, over pooled cells?",
     low=0,
     reading="Adjacent totals are pooled upward from 0 until 5 responses are expected.",
+    formula=r"\chi^{2} = \sum_{t} \frac{(O_{t} - E_{t})^{2}}{E_{t}}",
+    conventions=f"{POOLED}. betafunctions pools to 10.",
 )
 DF = _beta_binomial(
     "df",
@@ -344,6 +362,8 @@ DF = _beta_binomial(
     unit=Unit.COUNT,
     reading="Cells − 1 − 2.",
     low=0,
+    formula=r"T - 1 - 2",
+    conventions=f"{POOLED}. betafunctions tells T − 2, or T − 4 for its four parameters.",
 )
 P = _beta_binomial(
     "p",
@@ -356,6 +376,8 @@ P = _beta_binomial(
         "the model holds, nor that lines are independent."
     ),
     moves_with=("the number of responses", "clustering of responses"),
+    formula=r"p = \Pr\left[\chi_{T - 3}^{2} \ge \sum_{t} \frac{(O_{t} - E_{t})^{2}}{E_{t}}\right]",
+    conventions=f"{POOLED}. Not said for T ≤ 3. betafunctions always takes T − 4 degrees of freedom.",
 )
 RELIABILITY = _beta_binomial(
     "reliability",
@@ -369,10 +391,16 @@ RELIABILITY = _beta_binomial(
         "0 at the binomial limit."
     ),
     undefined_when=SAME_TOTAL,
+    formula=r"\frac{K}{\hat{\alpha} + \hat{\beta} + K}",
+    conventions=f"{MODEL}; see beta_binomial_alpha.",
 )
 
+PASSES = r"\pi(p) = \sum_{x \ge c} \binom{K}{x} p^{x} (1 - p)^{K - x}"
 
-def _livingston(name: str, title: str, question: str, reading: str, equation: str) -> Estimand:
+
+def _livingston(
+    name: str, title: str, question: str, reading: str, equation: str, formula: str
+) -> Estimand:
     return Estimand(
         name=f"livingston_lewis_{name}",
         title=title,
@@ -398,6 +426,13 @@ def _livingston(name: str, title: str, question: str, reading: str, equation: st
             ),
             equation=equation,
         ),
+        formula=rf"{formula}, \; {PASSES}",
+        conventions=(
+            "c: the cut, in lines; w: the density of the beta distribution with α̂ and β̂ (beta_binomial_alpha, "
+            "beta_binomial_beta); p: a response’s share in the wider domain. Length K, whatever the "
+            "reliability; the original has an effective length and fits by moments. Integrated exactly; "
+            "--livingston-lewis-grid sums over a grid, as the paper does."
+        ),
     )
 
 
@@ -412,6 +447,8 @@ ACCURACY = _livingston(
     "It counts the sampling of lines as error and knows no gold: an error-free scorer has it too. It is "
     f"no agreement with gold on the lines used. {LIMIT}",
     "CA = ∫ w(p) [π(p) 1(pK ≥ c) + (1 − π(p)) 1(pK < c)] dp",
+    r"\mathrm{CA} = \int w(p) \left[\pi(p)\, \mathbf{1}[p K \ge c] + "
+    r"(1 - \pi(p))\, \mathbf{1}[p K < c]\right] dp",
 )
 CONSISTENCY = _livingston(
     "consistency",
@@ -420,6 +457,7 @@ CONSISTENCY = _livingston(
     "another sample of as many lines?",
     f"It is about other lines, not about asking the judge again. {LIMIT}",
     "DC = ∫ w(p) [π(p)² + (1 − π(p))²] dp",
+    r"\mathrm{DC} = \int w(p) \left[\pi(p)^{2} + (1 - \pi(p))^{2}\right] dp",
 )
 DECOMPOSED = "Livingston–Lewis accuracy is undefined on the judge’s verdicts or on gold’s"
 
@@ -440,6 +478,11 @@ def _term(name: str, title: str, question: str, **more: Any) -> Estimand:
     return Estimand(name=f"decomposition_{name}", title=title, question=question, **(given | more))
 
 
+TERMS_OF = (
+    "LL_J, LL_G: livingston_lewis_accuracy of the judge’s verdicts and of gold’s; A_J: "
+    "gate_accuracy; all on the responses that both scored in full. The three terms add up to A_J − "
+    "LL_J."
+)
 SHORTFALL = _term(
     "bank_shortfall",
     "Shortfall of an error-free scorer",
@@ -452,6 +495,8 @@ SHORTFALL = _term(
         "up to gate accuracy − Livingston–Lewis accuracy."
     ),
     undefined_when="Livingston–Lewis accuracy is undefined on gold’s verdicts",
+    formula=r"1 - \mathrm{LL}_{G}",
+    conventions=TERMS_OF,
 )
 GATE_ERROR = _term(
     "gate_error",
@@ -462,6 +507,8 @@ GATE_ERROR = _term(
     high=0,
     reading="−(1 − gate accuracy), on the responses that judge and gold both scored in full.",
     undefined_when="no response is scored in full by judge and gold",
+    formula=r"-(1 - A_{J})",
+    conventions=TERMS_OF,
 )
 DIFFERENCE = _term(
     "difference",
@@ -470,6 +517,8 @@ DIFFERENCE = _term(
     reading="−(LL(judge) − LL(gold)).",
     low=-1,
     high=1,
+    formula=r"-(\mathrm{LL}_{J} - \mathrm{LL}_{G})",
+    conventions=TERMS_OF,
 )
 
 

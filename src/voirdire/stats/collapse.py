@@ -34,6 +34,12 @@ COLLAPSE_RATIO = Estimand(
         text='"The Missing Compliance Class", Tables 2 and 8; interval at zero: Przyborowski and '
         "Wilenski 1940, Biometrika 31, p. 313"
     ),
+    formula=r"\frac{n_{gc}}{n_{hc}}",
+    conventions=(
+        "n_gc, n_hc: how often the grader and the other give class c, on the responses that both "
+        "labelled; from a table of counts, on all that each labelled. Nothing is added to a count "
+        "of 0."
+    ),
 )
 
 

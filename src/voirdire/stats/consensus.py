@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Cell, Column, Kind, Paragraph, Table, cell
+from voirdire.document import Block, Cell, Column, Kind, Paragraph, Table, cell, worded
 from voirdire.errors import UsageError
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
@@ -32,6 +32,13 @@ NO_VERDICT = "the others reach no verdict on any response that the grader could 
 ONE_CLASS = "not defined: one class used"
 WITHOUT_FAMILY = "without_family:"
 MOST_CLASSES = 6
+
+VERDICT = (
+    "x_gi: the label of grader g on response i; v_i: the class c that more than M/2 of the M "
+    "members of its panel give, else there is no verdict. The panel is --panel or all graders but "
+    "gold, without g, graders made from it or that it is made from; a member without a label there "
+    "counts in M."
+)
 
 AGREEMENT = Estimand(
     name="consensus_agreement",
@@ -58,6 +65,8 @@ AGREEMENT = Estimand(
     ),
     undefined_when=NO_VERDICT,
     source=TABLE9,
+    formula=r"\frac{1}{n}\, \#\{i \mid x_{gi} = v_{i}\}",
+    conventions=f"{VERDICT} Of the n responses with a label of g and a verdict.",
 )
 BEST_CONSTANT = Estimand(
     name="consensus_best_constant",
@@ -72,6 +81,11 @@ BEST_CONSTANT = Estimand(
     reading="On the responses on which the grader’s agreement with the consensus is counted.",
     undefined_when=NO_VERDICT,
     source=Source(text='"The Missing Compliance Class", Table 12'),
+    formula=r"\frac{1}{n} \max_{c}\, \#\{i \mid v_{i} = c\}",
+    conventions=(
+        f"{VERDICT} Of the n responses with a label of g and a verdict. In a resampled "
+        "bank the class stays the one that is most frequent in the whole bank."
+    ),
 )
 KAPPA = Estimand(
     name="consensus_kappa",
@@ -90,6 +104,14 @@ KAPPA = Estimand(
     moves_with=("which graders are in the panel", "how common each class is in the bank"),
     undefined_when=ONE_CLASS,
     source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+    formula=(
+        r"\kappa = \frac{p_{o} - p_{e}}{1 - p_{e}}, \quad p_{o} = \frac{1}{n}\, \#\{i \mid x_{gi} = v_{i}\}, "
+        r"\quad p_{e} = \sum_{c} p_{c}\, q_{c}"
+    ),
+    conventions=(
+        f"{VERDICT} Of the n responses with a label of g and a verdict; p_c, q_c: the shares of class c "
+        "among the labels and among the verdicts there."
+    ),
 )
 NO_CONSENSUS = Estimand(
     name="no_consensus",
@@ -107,6 +129,8 @@ NO_CONSENSUS = Estimand(
     ),
     undefined_when="no grader has a row",
     source=TABLE9,
+    formula=r"\#\{i \mid \max_{c}\, \#\{h \mid x_{hi} = c\} \le \frac{M}{2}\}",
+    conventions=f"{VERDICT} A frequency weight counts as so many responses; a design weight changes no count.",
 )
 INCOMPLETE = Estimand(
     name="no_consensus_incomplete",
@@ -119,6 +143,11 @@ INCOMPLETE = Estimand(
     low=0,
     undefined_when="no grader has a row",
     source=TABLE9,
+    formula=r"\#\{i \mid \max_{c}\, \#\{h \mid x_{hi} = c\} \le \frac{M}{2},\ x_{hi} \text{ is no label for some } h\}",
+    conventions=(
+        "h: a member of the whole panel of M, nobody left out; x_hi: its label. A design weight changes no "
+        "count."
+    ),
 )
 SOLO = Estimand(
     name="solo",
@@ -136,6 +165,11 @@ SOLO = Estimand(
     moves_with=("how many graders are in the panel",),
     undefined_when="the grader has no row",
     source=TABLE9,
+    formula=r"\#\{i \mid x_{gi} = c,\ x_{hi} \ne c \text{ for all } h,\ x_{hi} \text{ is a label for some } h\}",
+    conventions=(
+        "x_gi: the label of the grader; h: the members of the panel that scores it, as for no_consensus. A "
+        "design weight changes no count."
+    ),
 )
 
 
@@ -195,17 +229,19 @@ S_KAPPA = Statistic(
     reason=_why_no_kappa,
 )
 # A verdict; none though all members could be read; none and a member could not: (3,).
-S_NO_CONSENSUS = Statistic(estimand=NO_CONSENSUS, solve=_no_verdict, n=_looked_at)
+S_NO_CONSENSUS = Statistic(estimand=NO_CONSENSUS, solve=_no_verdict, n=_looked_at, unweighted=True)
 S_INCOMPLETE = Statistic(
     estimand=INCOMPLETE,
     solve=lambda cells, given: np.where(_looked_at(cells, given) > 0, cells[..., 2, None], np.nan),
     n=lambda cells, given: np.asarray(cells[..., 1:].sum(-1, keepdims=True)),
+    unweighted=True,
 )
 # Solo labels, (k, 2): given by another too (or nobody else could be read); given by no other.
 S_SOLO = Statistic(
     estimand=SOLO,
     solve=lambda cells, given: np.asarray(cells[..., 1]),
     n=lambda cells, given: np.asarray(cells.sum(-1)),
+    unweighted=True,
 )
 
 
@@ -461,10 +497,11 @@ def _agreement_table(scene: Scene, estimates: Estimates) -> Table | None:
                 cell(estimates.get("consensus_best_constant", **key)),
                 cell(estimates.get("consensus_kappa", **key)),
                 cell(found.n, Kind.COUNT),
-                cell(
+                worded(
                     f"{counted(none.number)} of {counted(none.n or 0)}"
                     if none is not None and none.number is not None
-                    else "–"
+                    else "–",
+                    none,
                 ),
             )
         )
@@ -584,7 +621,7 @@ def _of(solo: Estimate | None) -> Cell:
     if solo is None or solo.number is None or solo.n is None:
         return cell("–")
     share = f" ({percent(solo.number / solo.n, 0)})" if solo.n and solo.number else ""
-    return cell(f"{counted(solo.number)} / {counted(solo.n)}{share}")
+    return worded(f"{counted(solo.number)} / {counted(solo.n)}{share}", solo)
 
 
 FAMILY = Family(

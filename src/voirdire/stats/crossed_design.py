@@ -65,7 +65,15 @@ NOT_AN_ACCURACY = (
 BRENNAN = "Brennan 2001, Generalizability Theory"
 
 
-def _component(name: str, title: str, question: str, *, used: bool) -> Estimand:
+SQUARES = (
+    "MS_p = K Σ_i (X̄_i − X̄)² / (n − 1), MS_i = n Σ_j (X̄_j − X̄)² / (K − 1), MS_pi = Σ_ij (X_ij − X̄_i − X̄_j + X̄)² / "
+    "((n − 1)(K − 1)): of verdicts X_ij on position j of K of response i, on the n responses scored in full; "
+    "X̄_i, X̄_j, X̄: the means of a response, of a position, of all"
+)
+
+
+def _component(name: str, title: str, question: str, formula: str, *, used: bool) -> Estimand:
+    symbol, value = formula.split(" = ", 1)
     return Estimand(
         name=name if used else f"{name}_raw",
         title=title if used else f"{title}, as computed",
@@ -82,20 +90,33 @@ def _component(name: str, title: str, question: str, *, used: bool) -> Estimand:
         moves_with=("the responses in the bank",),
         undefined_when=NO_MEANING,
         source=Source(text=f"{BRENNAN}, ch. 2; {TWM}, Appendix A.3"),
+        formula=rf"{symbol} = \max\left(0,\ {value}\right)" if used else formula,
+        conventions=(
+            f"{SQUARES}. In a phrasing study the columns are the phrasings and X_ij is the mean score of the "
+            "calls of a cell. By analysis of variance: restricted likelihood, as in lme4, holds components at "
+            "0 and shifts the others; here it serves only where cells of a phrasing study are missing."
+        ),
     )
 
 
 _COMPONENTS = (
-    ("component_response", "Response component", "How far do the responses differ?"),
+    (
+        "component_response",
+        "Response component",
+        "How far do the responses differ?",
+        r"\hat{\sigma}_{p}^{2} = \frac{\mathrm{MS}_{p} - \mathrm{MS}_{pi}}{K}",
+    ),
     (
         "component_position",
         "Position component",
         "How far do the positions differ in how often met?",
+        r"\hat{\sigma}_{i}^{2} = \frac{\mathrm{MS}_{i} - \mathrm{MS}_{pi}}{n}",
     ),
     (
         "component_residual",
         "Residual component",
         "How far do verdicts differ beyond response and position (or phrasing)?",
+        r"\hat{\sigma}_{pi}^{2} = \mathrm{MS}_{pi}",
     ),
 )
 
@@ -107,6 +128,8 @@ def _ratio(
     source: Source,
     reading: str,
     *,
+    formula: str,
+    conventions: str,
     keys: tuple[str, ...] = ("grader",),
     low: float | None = 0,
     undefined_when: str = f"{NO_MEANING}, or all verdicts are the same",
@@ -125,15 +148,26 @@ def _ratio(
         moves_with=("how far the responses differ in quality", "the number of lines"),
         undefined_when=undefined_when,
         source=source,
+        formula=formula,
+        conventions=conventions,
     )
 
 
+USED = (
+    "σ̂_p², σ̂_i², σ̂_pi²: component_response, component_position and component_residual, a negative one as 0; "
+    "K: the number of lines"
+)
 G = _ratio(
     "generalizability",
     "Generalizability coefficient",
     "How well would other lines rank the responses alike?",
     Source(text=f"{BRENNAN}, ch. 2: σ²(p) / (σ²(p) + σ²(pi) / K)"),
     "With the components as used. It is Cronbach's alpha where no component is negative.",
+    formula=(
+        r"E\hat{\rho}^{2} = \frac{\hat{\sigma}_{p}^{2}}"
+        r"{\hat{\sigma}_{p}^{2} + \hat{\sigma}_{pi}^{2} / K}"
+    ),
+    conventions=f"{USED}.",
 )
 PHI = _ratio(
     "dependability",
@@ -141,6 +175,15 @@ PHI = _ratio(
     "How well would other lines give the responses the same share of lines met?",
     Source(text=f"{BRENNAN}, ch. 2: σ²(p) / (σ²(p) + (σ²(i) + σ²(pi)) / K)"),
     "With the components as used.",
+    formula=(
+        r"\hat{\Phi} = \frac{\hat{\sigma}_{p}^{2}}{\hat{\sigma}_{p}^{2} + \hat{\sigma}_{\Delta}^{2}}, "
+        r"\quad \hat{\sigma}_{\Delta}^{2} = \frac{\hat{\sigma}_{i}^{2} + \hat{\sigma}_{pi}^{2}}{K}"
+    ),
+    conventions=f"{USED}.",
+)
+MARK = (
+    "X̄: the mean share of lines met, λ = c/K with the cut c in lines, n: the responses; "
+    "σ̂²(X̄) = σ̂_p²/n + σ̂_i²/K + σ̂_pi²/(nK) takes off the bias of (X̄ − λ)²"
 )
 PHI_LAMBDA = _ratio(
     "phi_lambda",
@@ -150,6 +193,12 @@ PHI_LAMBDA = _ratio(
     f"{NOT_AN_ACCURACY} With the components as used and the correction for bias; a negative numerator "
     "is used as 0.",
     keys=("grader", "cut"),
+    formula=(
+        r"\Phi(\lambda) = \frac{\max(0, D)}{\max(0, D) + \hat{\sigma}_{\Delta}^{2}}, "
+        r"\quad D = \hat{\sigma}_{p}^{2} + (\bar{X} - \lambda)^{2} - \hat{\sigma}^{2}(\bar{X}), "
+        r"\quad \hat{\sigma}_{\Delta}^{2} = \frac{\hat{\sigma}_{i}^{2} + \hat{\sigma}_{pi}^{2}}{K}"
+    ),
+    conventions=f"{USED}; {MARK}.",
 )
 PHI_LAMBDA_RAW = _ratio(
     "phi_lambda_raw",
@@ -160,6 +209,15 @@ PHI_LAMBDA_RAW = _ratio(
     keys=("grader", "cut"),
     low=None,
     undefined_when=f"{PHI_LAMBDA.undefined_when}, or {NOT_POSITIVE}",
+    formula=(
+        r"\frac{D}{D + \hat{\sigma}_{\Delta}^{2}}, "
+        r"\quad D = \hat{\sigma}_{p}^{2} + (\bar{X} - \lambda)^{2} - \hat{\sigma}^{2}(\bar{X}), "
+        r"\quad \hat{\sigma}_{\Delta}^{2} = \frac{\hat{\sigma}_{i}^{2} + \hat{\sigma}_{pi}^{2}}{K}"
+    ),
+    conventions=(
+        "σ̂_p², σ̂_i², σ̂_pi²: component_response_raw, component_position_raw and component_residual_raw; K: the "
+        f"number of lines; {MARK}."
+    ),
 )
 
 

@@ -18,7 +18,7 @@ from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
 from voirdire.tally import Tally
-from voirdire.wording import Name, listed, percent, say
+from voirdire.wording import Name, Text, linked, listed, percent, say
 
 MCC10 = Source(text='"The Missing Compliance Class", Table 10 and Figure 5')
 ONE_STEP = "there is one step only"
@@ -40,6 +40,12 @@ DECISION_RATE = Estimand(
     moves_with=("the order of the decisions", "the responses in the bank"),
     undefined_when="the grader had no readable label at this step",
     source=MCC10,
+    formula=r"r_{s} = \frac{\sum_{c \in R} n_{sc}}{\sum_{c} n_{sc}}",
+    conventions=(
+        "n_sc: how often the grader gives class c after step s, as sums of weights where there are "
+        "any; R: the classes of the rate. A response without a row at a step keeps the label that "
+        "it had."
+    ),
 )
 DECISION_STEP = Estimand(
     name="decision_step",
@@ -56,6 +62,11 @@ DECISION_STEP = Estimand(
     moves_with=("the order of the decisions", "the responses in the bank"),
     undefined_when="the grader had no readable label at this step or the one before",
     source=MCC10,
+    formula=r"r_{s} - r_{s - 1}",
+    conventions=(
+        "r_s: decision_rate after step s, in the order in which steps first appear. Each rate has "
+        "its own readable labels below it."
+    ),
 )
 DECISION_TOTAL = Estimand(
     name="decision_total",
@@ -72,6 +83,11 @@ DECISION_TOTAL = Estimand(
     moves_with=("the responses in the bank",),
     undefined_when="the grader had no readable label at the first or the last step",
     source=MCC10,
+    formula=r"r_{S} - r_{1}",
+    conventions=(
+        "r_s: decision_rate after step s; S: the last step. The first step is where the labels "
+        "start: it is no change."
+    ),
 )
 DECISION_MOVED = Estimand(
     name="decision_moved",
@@ -86,6 +102,11 @@ DECISION_MOVED = Estimand(
     low=0,
     undefined_when="there is one step only",
     source=MCC10,
+    formula=r"\#\{i \mid x_{i,s - 1} = c,\ x_{i,s} = d\}, \quad c \ne d",
+    conventions=(
+        "x_i,s: the label of response i after step s, or that there is none. A frequency weight "
+        "counts as so many responses; a design weight changes no count."
+    ),
 )
 
 
@@ -159,7 +180,7 @@ def _before(cells: Array, given: Given) -> Array:
 S_RATE = Statistic(estimand=DECISION_RATE, solve=_rate, n=_n_rate, share=_rate_parts)
 S_STEP = Statistic(estimand=DECISION_STEP, solve=_step, n=_n_step)
 S_TOTAL = Statistic(estimand=DECISION_TOTAL, solve=_total, n=_n_total, reason=_why_no_total)
-S_MOVED = Statistic(estimand=DECISION_MOVED, solve=_moved, n=_before)
+S_MOVED = Statistic(estimand=DECISION_MOVED, solve=_moved, n=_before, unweighted=True)
 
 
 def path_tally(scene: Scene, grader: str) -> Tally:
@@ -339,7 +360,7 @@ def _figure(
     scene: Scene, estimates: Estimates, graders: Sequence[str], names: Sequence[str]
 ) -> Figure | None:
     drawn: list[dict[str, Any]] = []
-    words: list[str] = []
+    words: list[Text] = []
     for rate in scene.rates:
         paths: list[dict[str, Any]] = []
         for grader in graders:
@@ -371,8 +392,8 @@ def _figure(
                     "total_high": high,
                 }
             )
-            said = ", ".join(f"{level['step']} {percent(level['value'])}" for level in levels)
-            words.append(f"{rate.name} of {grader}: {said}")
+            said = linked(((Name(x["step"]), f" {percent(x['value'])}") for x in levels), ", ")
+            words.append((*say("{rate} of {g}: ", rate=Name(rate.name), g=Name(grader)), *said))
         if paths:
             drawn.append({"name": rate.name, "paths": paths})
     if not drawn:
@@ -381,7 +402,7 @@ def _figure(
         name="decision_path",
         title="What the decisions after labelling did to the rate",
         data={"rates": drawn},
-        alt=(Name("Levels of the rate, one a step. " + "; ".join(words[:8])),),
+        alt=("Levels of the rate, one a step. ", *linked(words[:8]), "."),
         caption=(
             "Each level is the rate after a step, in the order of the decisions, with its interval; "
             "changes from the step before are in points. The responses stayed the same.",

@@ -57,6 +57,12 @@ ELEMENT_ERROR = Estimand(
     moves_with=("how many elements are absent in the bank", "how hard the lines are"),
     undefined_when=NO_PAIR,
     source=Source(text=f"{PAPER}, Section 2 and Table A.3"),
+    formula=r"\frac{\#\{(i, j) \mid X_{ij} \ne G_{ij}\}}{\#\{(i, j)\}}",
+    conventions=(
+        "X_ij, G_ij: the verdicts of the judge and of gold on line j of response i, 1 for yes; "
+        "pairs with one missing are left out, whatever the other lines of the response. By line it "
+        "is over that line’s pairs; “position:j” pools the j-th lines of all questions."
+    ),
 )
 FALSE_ACCEPT = Estimand(
     name="false_accept",
@@ -72,6 +78,12 @@ FALSE_ACCEPT = Estimand(
     moves_with=("how hard the absent elements are to tell from present ones",),
     undefined_when=NONE_ABSENT,
     source=Source(text=f"{PAPER}, Section 2 and Table A.9"),
+    formula=r"\frac{\#\{(i, j) \mid X_{ij} = 1,\ G_{ij} = 0\}}{\#\{(i, j) \mid G_{ij} = 0\}}",
+    conventions=(
+        "X_ij, G_ij: the verdicts of the judge and of gold on line j of response i, 1 for yes; "
+        "pairs with one missing are left out, whatever the other lines of the response. The "
+        "denominator is gold’s no, not the judge’s yes."
+    ),
 )
 FALSE_REJECT = Estimand(
     name="false_reject",
@@ -87,6 +99,12 @@ FALSE_REJECT = Estimand(
     moves_with=("how plainly responses state what the lines ask",),
     undefined_when=NONE_PRESENT,
     source=Source(text=f"{PAPER}, Section 2 and Table A.9"),
+    formula=r"\frac{\#\{(i, j) \mid X_{ij} = 0,\ G_{ij} = 1\}}{\#\{(i, j) \mid G_{ij} = 1\}}",
+    conventions=(
+        "X_ij, G_ij: the verdicts of the judge and of gold on line j of response i, 1 for yes; "
+        "pairs with one missing are left out, whatever the other lines of the response. The "
+        "denominator is gold’s yes, not the judge’s no."
+    ),
 )
 UNPARSED_WRONG = Estimand(
     name="element_error_unparsed_wrong",
@@ -105,6 +123,13 @@ UNPARSED_WRONG = Estimand(
     moves_with=("how many outputs could not be read",),
     undefined_when="gold gave no verdict that the judge was asked for",
     source=Source(text=f"{PAPER}, Appendix A.1"),
+    formula=r"\frac{\#\{(i, j) \mid X_{ij} \ne G_{ij}\} + U}{\#\{(i, j)\} + U}",
+    conventions=(
+        "X_ij, G_ij: the verdicts of the judge and of gold on line j of response i, 1 for yes; "
+        "pairs with one missing are left out, whatever the other lines of the response. U: gold’s "
+        "verdicts in calls of the judge that could not be read, on lines without a verdict of the "
+        "judge. Lines that nobody is known to have asked are in neither part."
+    ),
 )
 WORST_LINES = Estimand(
     name="worst_lines_share",
@@ -125,6 +150,15 @@ WORST_LINES = Estimand(
     moves_with=("how many lines the checklist has", "how many verdicts each line has"),
     undefined_when="the judge made no error",
     source=Source(text=f"{PAPER}, Appendix A.2"),
+    formula=(
+        r"\frac{\sum_{l \in W} E_{l}}{\sum_{l} E_{l}}, \quad \# W = \max\left(1, \left\lfloor "
+        r"\frac{L}{20} \right\rfloor\right)"
+    ),
+    conventions=(
+        "E_l: the judge’s errors on line l; W: the lines with the most of them, of the L lines "
+        "with a verdict of both. A frequency weight counts as so many verdicts; a design weight "
+        "changes no count."
+    ),
 )
 
 
@@ -728,9 +762,18 @@ def _worst_table(scene: Scene, counted: Mapping[str, LineErrors]) -> Table:
                         cell(Name(grader)),
                         cell(Name(one.line)),
                         *((cell((Name(one.text),) if one.text else "–"),) if texts else ()),
-                        cell(one.errors, Kind.COUNT),
-                        cell(f"{one.false_accepts} of {one.gold_absent}"),
-                        cell(f"{one.false_rejects} of {one.gold_present}"),
+                        *(
+                            replace(
+                                shown,
+                                statistic=statistic.estimand.name,
+                                key=Key(grader=grader, line=one.line, slice=scene.slice),
+                            )
+                            for statistic, shown in (
+                                (S_ERROR, cell(one.errors, Kind.COUNT)),
+                                (S_ACCEPT, cell(f"{one.false_accepts} of {one.gold_absent}")),
+                                (S_REJECT, cell(f"{one.false_rejects} of {one.gold_present}")),
+                            )
+                        ),
                     )
                 )
     note: Text = (f"At most {MOST_SHOWN} lines of a judge, by errors, then by name.",)

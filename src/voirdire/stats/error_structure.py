@@ -54,6 +54,14 @@ VARIANCE = Estimand(
     moves_with=("the error rates", "the number of lines"),
     undefined_when=FEW,
     source=Source(text=f"{PAPER}, Appendix A.2", equation="variance with n − 1"),
+    formula=(
+        r"\frac{1}{n - 1} \sum_{i} (E_{i} - \bar{E})^{2}, \quad E_{i} = \sum_{j} \mathbf{1}[X_{ij} "
+        r"\ne G_{ij}]"
+    ),
+    conventions=(
+        "X_ij, G_ij: the verdicts of the judge and of gold on line j of response i, on the n "
+        "responses that gold and the judge both scored in full. Divisor n − 1."
+    ),
 )
 INDEPENDENT = Estimand(
     name="error_count_variance_if_independent",
@@ -75,6 +83,22 @@ INDEPENDENT = Estimand(
         text=f"{PAPER}, Appendix A.2",
         equation="mean within-response variance + variance (n − 1) of the expected count",
     ),
+    formula=(
+        r"\frac{1}{n} \sum_{i} \sum_{j} e_{ij} (1 - e_{ij}) + \frac{1}{n - 1} \sum_{i} (\mu_{i} - "
+        r"\bar{\mu})^{2}, \quad \mu_{i} = \sum_{j} e_{ij}"
+    ),
+    conventions=(
+        "e_ij: the chance of an error on line j of response i, the false-accept rate where gold "
+        "says no and the false-reject rate where it says yes: of all lines (overall) or of the "
+        "line itself (by_line); on the n responses that gold and the judge both scored in full."
+    ),
+)
+DRAWN = (
+    "X^(b): gold’s verdicts on the n responses that both scored in full, each turned over with the "
+    f"chance e_ij of error_count_variance_if_independent; b = 1 … B, B = {DRAWS:,} seeded draws, of "
+    "which those without a value are left out. KR-20: as for kr20. Of very many verdicts the sums "
+    "behind KR-20 are drawn from the normal distribution with their exact means, variances and "
+    "covariances."
 )
 KR20_MEAN = Estimand(
     name="independent_error_kr20_mean",
@@ -91,6 +115,8 @@ KR20_MEAN = Estimand(
     moves_with=("the bank’s spread", "the error rates"),
     undefined_when=NO_KR20,
     source=Source(text=f"{PAPER}, Section 3 and Appendix A.3"),
+    formula=r"\bar{k} = \frac{1}{B} \sum_{b} k_{b}, \quad k_{b} = \text{KR-20}(X^{(b)})",
+    conventions=DRAWN,
 )
 KR20_SD = Estimand(
     name="independent_error_kr20_sd",
@@ -105,6 +131,8 @@ KR20_SD = Estimand(
     moves_with=("the number of responses", "the error rates"),
     undefined_when=NO_KR20,
     source=Source(text=f"{PAPER}, Section 3 and Appendix A.3"),
+    formula=r"\sqrt{\frac{1}{B - 1} \sum_{b} (k_{b} - \bar{k})^{2}}, \quad k_{b} = \text{KR-20}(X^{(b)})",
+    conventions=DRAWN,
 )
 KR20_SHARE = Estimand(
     name="independent_error_kr20_share_at_or_above",
@@ -121,6 +149,8 @@ KR20_SHARE = Estimand(
     moves_with=("how errors fall together", "the number of responses"),
     undefined_when=NO_KR20,
     source=Source(text=f"{PAPER}, Section 3"),
+    formula=r"\frac{1}{B}\, \#\{b \mid k_{b} \ge \text{KR-20}(X)\}, \quad k_{b} = \text{KR-20}(X^{(b)})",
+    conventions=f"X: the judge’s verdicts. {DRAWN}",
 )
 PHI = Estimand(
     name="error_phi",
@@ -140,6 +170,16 @@ PHI = Estimand(
     moves_with=("how errors differ between questions",),
     undefined_when=NO_PAIRS,
     source=Source(text=f"{PAPER}, Appendix A.3"),
+    formula=(
+        r"\phi = \frac{1}{\# P} \sum_{(j,k) \in P} \frac{p_{jk} - p_{j}\, p_{k}}{\sqrt{p_{j} (1 - "
+        r"p_{j})\, p_{k} (1 - p_{k})}}"
+    ),
+    conventions=(
+        "p_j: the share of responses with an error at position j, p_jk: with one at both j and k, "
+        "on the n responses that gold and the judge both scored in full; P: the pairs of positions "
+        "that both have errors on some and not on all. It is Pearson’s r of the indicators of an "
+        "error, averaged without a transformation."
+    ),
 )
 
 

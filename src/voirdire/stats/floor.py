@@ -36,6 +36,14 @@ ESTIMAND = Estimand(
     moves_with=("how common the most frequent class is in the bank",),
     undefined_when=NO_COMMON,
     source=Source(text='"The Missing Compliance Class", Table 12'),
+    formula=(
+        r"\frac{1}{n}\left(\sum_{c} n_{cc} - N_{m}\right), \quad N_{d} = \sum_{c} n_{cd}, \quad m = "
+        r"\operatorname{argmax}_{d}\, N_{d}"
+    ),
+    conventions=(
+        "n_cd: common responses that the grader calls c and the other d; n: all of them. Of "
+        "equally frequent classes the first of the scale is m."
+    ),
 )
 
 

@@ -41,6 +41,11 @@ GATE_ACCURACY = Estimand(
     moves_with=("how many responses lie near the cut", "how many pass by gold"),
     undefined_when=NONE_BOTH,
     source=Source(text=f"{PAPER}, Table A.6"),
+    formula=r"A_{J} = \frac{1}{n}\, \#\{i \mid (X_{i} \ge c) = (G_{i} \ge c)\}",
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
+        "lines; n: the responses that both scored in full. A total at the cut passes."
+    ),
 )
 UNPARSED_REJECTED = Estimand(
     name="gate_accuracy_unparsed_rejected",
@@ -60,6 +65,16 @@ UNPARSED_REJECTED = Estimand(
     moves_with=("how many responses pass by gold", "how many outputs could not be read"),
     undefined_when=NONE_ASKED,
     source=Source(text=f"{PAPER}, Appendix A.1"),
+    formula=(
+        r"\frac{1}{N} \left(\#\{i \text{ read} \mid (X_{i} \ge c) = (G_{i} \ge c)\} + \#\{i \text{ "
+        r"unread} : G_{i} < c\}\right)"
+    ),
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
+        "lines; N: the responses that gold scored in full and the judge was asked about. Read are "
+        "those that the judge scored in full, unread those with a call whose verdicts could not be "
+        "read."
+    ),
 )
 UNPARSED_WRONG = Estimand(
     name="gate_accuracy_unparsed_wrong",
@@ -79,6 +94,12 @@ UNPARSED_WRONG = Estimand(
     moves_with=("how many responses lie near the cut", "how many outputs could not be read"),
     undefined_when=NONE_ASKED,
     source=Source(text=f"{PAPER}, Appendix A.1"),
+    formula=r"\frac{1}{N}\, \#\{i \text{ read} \mid (X_{i} \ge c) = (G_{i} \ge c)\}",
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
+        "lines; N: the responses that gold scored in full and the judge was asked about. Read are "
+        "those that the judge scored in full."
+    ),
 )
 PASS_RATE = Estimand(
     name="pass_rate",
@@ -95,6 +116,11 @@ PASS_RATE = Estimand(
     moves_with=("the responses in the bank", "the grader"),
     undefined_when=NO_RESPONSE,
     source=Source(text=f"{PAPER}, Appendix A.2"),
+    formula=r"\frac{1}{n}\, \#\{i \mid X_{i} \ge c\}",
+    conventions=(
+        "X_i: how many lines of response i are met, c: the cut, in lines; n: the responses scored "
+        "in full. A total at the cut passes."
+    ),
 )
 PASS_RATE_MINUS_GOLD = Estimand(
     name="pass_rate_minus_gold",
@@ -117,6 +143,11 @@ PASS_RATE_MINUS_GOLD = Estimand(
     moves_with=("how many responses lie near the cut",),
     undefined_when=NONE_BOTH,
     source=Source(text=f"{PAPER}, Appendix A.2"),
+    formula=r"\frac{1}{n} \left(\#\{i \mid X_{i} \ge c\} - \#\{i \mid G_{i} \ge c\}\right)",
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
+        "lines; n: the responses that both scored in full."
+    ),
 )
 
 

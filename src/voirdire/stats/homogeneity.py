@@ -56,6 +56,8 @@ def _p_value(
     undefined_when: str,
     source: str,
     *,
+    formula: str,
+    conventions: str,
     describes: Describes = Describes.BOTH,
     keys: tuple[str, ...] = ("grader", "other"),
 ) -> Estimand:
@@ -73,6 +75,8 @@ def _p_value(
         moves_with=("the number of responses",),
         undefined_when=undefined_when,
         source=Source(text=source),
+        formula=formula,
+        conventions=conventions,
     )
 
 
@@ -84,6 +88,18 @@ ROBUST = _p_value(
     FLAT,
     "Bhapkar 1966, Journal of the American Statistical Association 61, p. 228; F on clusters: Korn "
     "and Graubard 1990, The American Statistician 44, p. 270",
+    formula=(
+        r"p = \Pr\left[F_{q,\,\nu - q + 1} \ge \frac{\nu - q + 1}{\nu q}\, D^{\top} V^{-1} "
+        r"D\right], \quad V = \frac{T}{T - 1} \sum_{t} (e_{t} - \bar{e}) (e_{t} - \bar{e})^{\top}, "
+        r"\quad e_{t} = d_{t} - \frac{n_{t}}{n} D"
+    ),
+    conventions=(
+        "d_t: over all used classes but one, how often the grader gives each in cluster t less how "
+        "often the other does; D: their sum over the T clusters; n_t: the common responses of t, n "
+        "all of them; q: the used classes less one; ν = T less the number of strata (1 without). V "
+        "is summed over strata, each with its own T. Directions in which nothing varies are left "
+        "out of q. F_q,ν−q+1 has the F distribution."
+    ),
 )
 STUART = _p_value(
     "stuart_maxwell_p",
@@ -92,6 +108,16 @@ STUART = _p_value(
     INDEPENDENT,
     SAME,
     "Stuart 1955, Biometrika 42, p. 412; Maxwell 1970, British Journal of Psychiatry 116, p. 651",
+    formula=(
+        r"p = \Pr\left[\chi_{\nu}^{2} \ge d^{\top} V^{-} d\right], \quad d_{c} = \sum_{d} (n_{cd} - "
+        r"n_{dc}), \quad V_{cd} = \mathbf{1}[c = d] \sum_{e} (n_{ce} + n_{ec}) - n_{cd} - n_{dc}"
+    ),
+    conventions=(
+        "n_cd: the common responses that the grader calls c and the other d; ν: the rank of V, "
+        "which is k − 1 less the classes on which they never differ. Leaving out any one class "
+        "gives the same; no continuity correction. irr drops a class with equal margins, "
+        "statsmodels gives nan for an empty one."
+    ),
 )
 BOWKER = _p_value(
     "bowker_p",
@@ -101,6 +127,15 @@ BOWKER = _p_value(
     "Degrees of freedom are the pairs of classes that are exchanged at all. " + INDEPENDENT,
     SAME,
     "Bowker 1948, Journal of the American Statistical Association 43, p. 572",
+    formula=(
+        r"p = \Pr\left[\chi_{\nu}^{2} \ge \sum_{c < d} \frac{(n_{cd} - n_{dc})^{2}}{n_{cd} + "
+        r"n_{dc}}\right]"
+    ),
+    conventions=(
+        "n_cd: the common responses that the grader calls c and the other d; ν: the pairs of "
+        "classes with n_cd + n_dc above 0, the only ones in the sum. R counts all pairs and gives "
+        "nan for an empty one. No continuity correction."
+    ),
 )
 MCNEMAR = _p_value(
     "mcnemar_p",
@@ -110,6 +145,15 @@ MCNEMAR = _p_value(
     NO_COMMON,
     "McNemar 1947, Psychometrika 12, p. 153; mid-p: Fagerland, Lydersen and Laake 2013, BMC Medical "
     "Research Methodology 13:91",
+    formula=(
+        r"p = 2 \Pr[B \le b] - \Pr[B = b], \quad b = \min(n_{12}, n_{21}), \quad B\ \sim\ "
+        r"\text{Binomial}\left(n_{12} + n_{21},\ \frac{1}{2}\right)"
+    ),
+    conventions=(
+        "n_cd: the common responses that the grader calls c and the other d, of the two classes 1 "
+        "and 2; p is at most 1. Mid-p: the exact test takes the first term alone, the χ² test "
+        "neither."
+    ),
 )
 COCHRAN = _p_value(
     "cochran_q_p",
@@ -122,6 +166,14 @@ COCHRAN = _p_value(
     "Cochran 1950, Biometrika 37, p. 256",
     describes=Describes.PANEL,
     keys=("class",),
+    formula=(
+        r"p = \Pr\left[\chi_{m - 1}^{2} \ge Q\right], \quad Q = \frac{(m - 1) \left(m \sum_{g} "
+        r"G_{g}^{2} - N^{2}\right)}{m N - \sum_{i} L_{i}^{2}}"
+    ),
+    conventions=(
+        "G_g: how often grader g gives the class, L_i: how many of the m graders give it to "
+        "response i, N: their sum. For three graders or more; it is Friedman’s test of 0 and 1."
+    ),
 )
 
 

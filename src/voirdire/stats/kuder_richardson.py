@@ -85,6 +85,8 @@ def _coefficient(
     source: Source,
     *,
     undefined_when: str,
+    formula: str,
+    conventions: str,
     reading: str = "",
     scale: Scale = Scale.LOG_ONE_MINUS,
     low: float | None = None,
@@ -109,8 +111,26 @@ def _coefficient(
         ),
         undefined_when=undefined_when,
         source=source,
+        formula=formula,
+        conventions=conventions,
     )
 
+
+# The letters of the formulas, and what of them is a convention.
+LETTERS = (
+    "X_ij: the verdict on line (or position) j of K lines of response i, 1 for yes, on the n responses scored "
+    "in full; p̂_j: the share of responses that meet line j; X_i = Σ_j X_ij, X̄ their mean"
+)
+VARIES = "A line that never varies counts in K (psych drops it by default)."
+FORMULA = (
+    r"\frac{K}{K - 1} \left(1 - \frac{\sum_{j} \hat{p}_{j} (1 - \hat{p}_{j})}{s_{X}^{2}}\right), "
+    r"\quad s_{X}^{2} = \frac{1}{n - 1} \sum_{i} (X_{i} - \bar{X})^{2}"
+)
+WITH_N = FORMULA.replace("{1}{n - 1}", "{1}{n}")
+FACTOR = (
+    "Correlations leave out lines that never vary. A response with a missing verdict is left out; psych takes "
+    "the pairs that are there."
+)
 
 KR20 = _coefficient(
     "kr20",
@@ -125,6 +145,11 @@ KR20 = _coefficient(
         "1; with n in both it is Cronbach's alpha."
     ),
     undefined_when="there are fewer than two lines or responses, or all totals are the same",
+    formula=rf"\text{{KR-20}} = {FORMULA}",
+    conventions=(
+        f"{LETTERS}. Divisor n in the variances of the lines and n − 1 in that of the totals; with n in both "
+        f"it is alpha. {VARIES} A response with a missing verdict is left out."
+    ),
 )
 KR21 = _coefficient(
     "kr21",
@@ -133,6 +158,11 @@ KR21 = _coefficient(
     Source(text="Kuder and Richardson 1937, Psychometrika 2, p. 159", equation="21"),
     reading="From totals alone, with n − 1; never above KR-20.",
     undefined_when=KR20.undefined_when,
+    formula=(
+        r"\text{KR-21} = \frac{K}{K - 1} \left(1 - \frac{\bar{X} (K - \bar{X})}{K s_{X}^{2}}\right), "
+        r"\quad s_{X}^{2} = \frac{1}{n - 1} \sum_{i} (X_{i} - \bar{X})^{2}"
+    ),
+    conventions=f"{LETTERS}. No divisor is settled: n − 1 here, n elsewhere.",
 )
 ALPHA = _coefficient(
     "cronbach_alpha",
@@ -142,6 +172,8 @@ ALPHA = _coefficient(
     reading="For yes/no lines it is KR-20 with n in both variances. At most 1.",
     high=1,
     undefined_when=KR20.undefined_when,
+    formula=rf"\alpha = {WITH_N}",
+    conventions=f"{LETTERS}. {VARIES} A response with a missing verdict is left out; psych takes covariances over the pairs that are there.",
 )
 WITHIN = _coefficient(
     "kr20_within_question",
@@ -156,6 +188,15 @@ WITHIN = _coefficient(
         "no question has two responses, there is one line only, or within every question all totals "
         "are the same"
     ),
+    formula=(
+        r"\frac{K}{K - 1} \left(1 - \frac{\frac{1}{n} \sum_{q} n_{q} \sum_{j} \hat{p}_{qj} (1 - \hat{p}_{qj})}"
+        r"{s^{2}}\right), \quad s^{2} = \frac{\sum_{q} \sum_{i \in q} (X_{i} - \bar{X}_{q})^{2}}"
+        r"{\sum_{q} (n_{q} - 1)}"
+    ),
+    conventions=(
+        f"{LETTERS}; q: the questions with two scored responses or more, n_q how many, n their sum, X̄_q the "
+        "mean total and p̂_qj the share that meets line j within q."
+    ),
 )
 MEAN_R = _coefficient(
     "mean_inter_element_correlation",
@@ -167,6 +208,11 @@ MEAN_R = _coefficient(
     low=-1,
     high=1,
     undefined_when=TWO_VARY,
+    formula=r"\bar{r} = \frac{2}{K' (K' - 1)} \sum_{j < k} r_{jk}",
+    conventions=(
+        "r_jk: Pearson’s correlation of the verdicts on lines j and k, over the responses scored in full; K′: "
+        f"the lines that vary. Averaged without a transformation. {FACTOR}"
+    ),
 )
 STANDARDISED = _coefficient(
     "kr20_standardised",
@@ -175,7 +221,9 @@ STANDARDISED = _coefficient(
     Source(text=f"{TWM}, Section 3: K r̄ / (1 + (K − 1) r̄)"),
     reading="K is the number of lines that vary.",
     high=1,
-    undefined_when=TWO_VARY,
+    undefined_when=f"{TWO_VARY}, or they cancel out: r̄ = −1 / (K − 1)",
+    formula=r"\frac{K' \bar{r}}{1 + (K' - 1)\, \bar{r}}",
+    conventions=f"r̄: mean_inter_element_correlation; K′: the lines that vary. {FACTOR}",
 )
 OMEGA = _coefficient(
     "omega_total",
@@ -194,6 +242,15 @@ OMEGA = _coefficient(
     low=0,
     high=1,
     undefined_when="fewer than three lines vary, or the fit does not converge",
+    formula=(
+        r"\omega = \frac{\left(\sum_{j} \lambda_{j}\right)^{2}}"
+        r"{\left(\sum_{j} \lambda_{j}\right)^{2} + \sum_{j} (1 - \lambda_{j}^{2})}, "
+        r"\quad \lambda = \operatorname{argmin}\, \sum_{j < k} (r_{jk} - \lambda_{j} \lambda_{k})^{2}"
+    ),
+    conventions=(
+        "r_jk: Pearson’s correlation of the verdicts on lines j and k; λ_j: the loadings, no further from 0 "
+        f"than 1. psych’s default has three factors. {FACTOR}"
+    ),
 )
 ALPHA_WITHOUT = _coefficient(
     "alpha_without_line",
@@ -204,6 +261,12 @@ ALPHA_WITHOUT = _coefficient(
     high=1,
     keys=("grader", "line"),
     undefined_when="fewer than two other lines, or the totals of the other lines are all the same",
+    formula=(
+        r"\alpha_{-l} = \frac{K - 1}{K - 2} \left(1 - \frac{\sum_{j \ne l} \hat{p}_{j} (1 - \hat{p}_{j})}"
+        r"{s_{-l}^{2}}\right), \quad s_{-l}^{2} = \frac{1}{n} \sum_{i} (Y_{i} - \bar{Y})^{2}, "
+        r"\quad Y_{i} = X_{i} - X_{il}"
+    ),
+    conventions=f"{LETTERS}; l: the line that is left out. Divisor n in both variances.",
 )
 KR20_WITHOUT = _coefficient(
     "kr20_without_line",
@@ -213,10 +276,16 @@ KR20_WITHOUT = _coefficient(
     reading="A line that never varies only counts in K.",
     keys=("grader", "line"),
     undefined_when=ALPHA_WITHOUT.undefined_when,
+    formula=ALPHA_WITHOUT.formula.replace(r"\alpha", r"\text{KR-20}").replace(
+        "{1}{n}", "{1}{n - 1}"
+    ),
+    conventions=f"{LETTERS}; l: the line that is left out. Divisor n in the variances of the lines and n − 1 in that of the totals.",
 )
 
 
-def _order(name: str, title: str, question: str, reading: str) -> Estimand:
+def _order(
+    name: str, title: str, question: str, reading: str, *, formula: str, conventions: str
+) -> Estimand:
     return _coefficient(
         name,
         title,
@@ -225,26 +294,41 @@ def _order(name: str, title: str, question: str, reading: str) -> Estimand:
         reading=reading,
         scale=Scale.NONE,
         undefined_when=KR20.undefined_when,
+        formula=formula,
+        conventions=conventions,
     )
 
 
+ORDERS = (
+    "X_ij: the verdict on line j of response i, to question q(i); π_q: an order of the lines of question q. "
+    "Orders are drawn with the seed; the given order is among them, and judge and gold have the same ones."
+)
 SHUFFLED_LOW = _order(
     "kr20_shuffled_low",
     "KR-20, lowest over orders",
     "How low does KR-20 go when the order of the lines inside the questions is shuffled?",
     f"Over {SHUFFLES:,} seeded shuffles (fewer where questions are very many) and the given order.",
+    formula=r"\min_{\pi}\, \text{KR-20}(X^{\pi}), \quad X_{ij}^{\pi} = X_{i,\pi_{q(i)}(j)}",
+    conventions=ORDERS,
 )
 SHUFFLED_HIGH = _order(
     "kr20_shuffled_high",
     "KR-20, highest over orders",
     "How high does KR-20 go when the order of the lines inside the questions is shuffled?",
     f"Over {SHUFFLES:,} seeded shuffles (fewer where questions are very many) and the given order.",
+    formula=r"\max_{\pi}\, \text{KR-20}(X^{\pi}), \quad X_{ij}^{\pi} = X_{i,\pi_{q(i)}(j)}",
+    conventions=ORDERS,
 )
 SORTED = _order(
     "kr20_sorted_lines",
     "KR-20, most that an order can give",
     "How high can KR-20 be in any order of the lines inside the questions?",
     "Exact: the lines of every question sorted by how often they are met. KR-21 bounds it below.",
+    formula=r"\text{KR-20}(X^{\pi}), \quad X_{ij}^{\pi} = X_{i,\pi_{q(i)}(j)}, \quad \hat{p}_{q,\pi_{q}(1)} \le \ldots \le \hat{p}_{q,\pi_{q}(K)}",
+    conventions=(
+        "X_ij: the verdict on line j of response i, to question q(i); p̂_q,j: the share of the responses to q "
+        "that meet line j; π_q: the order of the lines of q by it."
+    ),
 )
 
 
@@ -967,7 +1051,7 @@ def standardised_alpha(x: Any) -> float:
     """``K r̄ / (1 + (K − 1) r̄)`` with the mean correlation r̄ of the K columns that vary; at most 1.
 
     ``x`` is responses × columns; missing as for :func:`cronbach_alpha`. nan with an
-    ``UndefinedWarning`` where fewer than two columns vary. Source: TWM Section 3.
+    ``UndefinedWarning`` where fewer than two columns vary, or where they cancel out. Source: TWM Section 3.
 
     >>> round(standardised_alpha([[1, 1], [1, 0], [0, 0], [0, 0]]), 3)
     0.732
@@ -975,7 +1059,7 @@ def standardised_alpha(x: Any) -> float:
     correlations = _correlation_matrix(matrix(x))
     with np.errstate(invalid="ignore"):
         found = standardised_from(np.asarray(_mean_of(correlations)), len(correlations))
-    return said(found, TWO_VARY)
+    return said(found, STANDARDISED.undefined_when)
 
 
 def omega_total(x: Any) -> float:

@@ -12,7 +12,7 @@ from voirdire.document import Block, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name, counted, say
+from voirdire.wording import Name, Text, counted, linked, plural, say
 
 MOST_CLASSES, MOST_FIGURES = 12, 3  # beyond these a figure shows nothing any more
 MCC2 = Source(text='"The Missing Compliance Class", Table 2 and Figure 1')
@@ -28,6 +28,11 @@ KEPT = Estimand(
     low=0,
     undefined_when="the graders share no response",
     source=MCC2,
+    formula=r"n_{cc} = \#\{i \mid x_{hi} = c,\ x_{gi} = c\}",
+    conventions=(
+        "x_gi, x_hi: the labels of the grader and of the other on response i, where both could be "
+        "read. Here n is how often the other gives the class there."
+    ),
 )
 MOVED = Estimand(
     name="moved",
@@ -40,6 +45,11 @@ MOVED = Estimand(
     low=0,
     undefined_when="the graders share no response",
     source=MCC2,
+    formula=r"n_{cd} = \#\{i \mid x_{hi} = c,\ x_{gi} = d\}, \quad d \ne c",
+    conventions=(
+        "x_gi, x_hi: the labels of the grader and of the other on response i, where both could be "
+        "read. Here n is how often the other gives the class there."
+    ),
 )
 FOUND = Estimand(
     name="found",
@@ -52,6 +62,11 @@ FOUND = Estimand(
     low=0,
     undefined_when="the graders share no response",
     source=MCC2,
+    formula=r"\#\{i \mid x_{gi} = c,\ x_{hi} \ne c\}",
+    conventions=(
+        "x_gi, x_hi: the labels of the grader and of the other on response i, where both could be "
+        "read. Here n is how often the grader gives the class there."
+    ),
 )
 NEIGHBOUR_SHARE = Estimand(
     name="neighbour_share",
@@ -67,6 +82,12 @@ NEIGHBOUR_SHARE = Estimand(
     reading="Near 1: the class collapses onto its neighbour. Lower: its labels scatter.",
     undefined_when="no label of the class moved",
     source=Source(text='"The Missing Compliance Class", caption of Figure 1'),
+    formula=r"\frac{n_{c,c-1} + n_{c,c+1}}{\sum_{d \ne c} n_{cd}}",
+    conventions=(
+        "n_cd: the responses that the other calls c and the grader d, as sums of weights where "
+        "there are any; c − 1 and c + 1 are the classes one step away on the scale. Moves to "
+        "classes off the scale are in the denominator."
+    ),
 )
 
 
@@ -179,7 +200,7 @@ def flow_figures(scene: Scene, estimates: Estimates) -> list[Block]:
     if not scene.standards or len(scene.classes) > MOST_CLASSES:
         return made
     standard = scene.standards[0]
-    word = "gold" if standard == scene.gold else "reference"
+    whose = "gold’s" if standard == scene.gold else "the reference’s"
     for class_ in shown_classes(scene, estimates):
         others = [c for c in scene.classes if c != class_]
         rows: list[dict[str, Any]] = []
@@ -207,7 +228,7 @@ def flow_figures(scene: Scene, estimates: Estimates) -> list[Block]:
         made.append(
             Figure(
                 name="flow_bands",
-                title=f"Where the {word}’s labels of “{class_}” go under each grader",
+                title=f"Where {whose} labels of “{class_}” go under each grader",
                 data={
                     "class": class_,
                     "classes": list(scene.scale),
@@ -229,18 +250,102 @@ def flow_figures(scene: Scene, estimates: Estimates) -> list[Block]:
     return made
 
 
-def _flows_in_words(class_: str, rows: Sequence[dict[str, Any]]) -> tuple[Name]:
-    said = "; ".join(
-        f"{r['grader']} keeps {counted(r['stays'])}"
-        + "".join(f", {counted(n)} go to {c}" for c, n in r["moved"].items() if n)
-        + (f", {counted(r['found'])} found" if r["found"] is not None else "")
-        for r in rows[:12]
+def _flows_in_words(class_: str, rows: Sequence[dict[str, Any]]) -> Text:
+    def row(r: dict[str, Any]) -> Text:
+        moved = linked(
+            ((f"{counted(n)} go to ", Name(c)) for c, n in r["moved"].items() if n), ", "
+        )
+        found = f", {counted(r['found'])} found" if r["found"] is not None else ""
+        return (
+            Name(r["grader"]), f" keeps {counted(r['stays'])}", *((", ", *moved) if moved else ()), found
+        )  # fmt: skip
+
+    more = f"; {plural(len(rows) - 12, 'more grader')}" if len(rows) > 12 else ""
+    said = linked(row(r) for r in rows[:12])
+    return (
+        *say("One band a grader for the labels of {class_}: ", class_=Name(class_)),
+        *said,
+        f"{more}.",
     )
-    return (Name(f"One band a grader for the labels of {class_}: {said}."),)
+
+
+def kept_figure(scene: Scene, estimates: Estimates) -> list[Block]:
+    """What each grader keeps of every class of gold, else of the reference (MCC Table 2)."""
+    if not scene.standards or not 2 <= len(scene.classes) <= MOST_CLASSES:
+        return []
+    standard = scene.standards[0]
+    whose = "gold’s" if standard == scene.gold else "the reference’s"
+    graders = [g for g in scene.names if g not in (standard, scene.gold)]
+    flows: list[dict[str, Any]] = []
+    for class_ in scene.classes:
+        others = [c for c in scene.classes if c != class_]
+        rows: list[dict[str, Any]] = []
+        for grader in graders:
+            key = {"grader": grader, "other": standard, "class_": class_, "slice": scene.slice}
+            kept = estimates.get("kept", **key)
+            if kept is None or not kept.n:
+                continue
+            moved = {c: estimates.get("moved", **key, to_class=c) for c in others}
+            held = {c: e.number for c, e in moved.items() if e is not None}
+            rows.append({"grader": grader, "stays": kept.number, "moved": held})
+        if rows:
+            given = estimates.get("label_count", grader=standard, class_=class_, slice=scene.slice)
+            total = given.number if given is not None else None
+            flows.append({"class": class_, "total": total, "rows": rows})
+    drawn = {r["grader"] for f in flows for r in f["rows"]}
+    if not flows:
+        return []
+
+    def share(flow: dict[str, Any], grader: str) -> float:
+        row = next((r for r in flow["rows"] if r["grader"] == grader), None)
+        if row is None:
+            return 2.0
+        return float(row["stays"] / max(row["stays"] + sum(row["moved"].values()), 1e-9))
+
+    graders = sorted((g for g in graders if g in drawn), key=lambda g: share(flows[-1], g))
+
+    def said(flow: dict[str, Any]) -> Text:
+        rows = [r for g in graders[:8] for r in flow["rows"] if r["grader"] == g]
+        each = (
+            (Name(r["grader"]), f" {counted(r['stays'])} of "
+             f"{counted(r['stays'] + sum(r['moved'].values()))}") for r in rows
+        )  # fmt: skip
+        return ("of ", Name(flow["class"]), " ", *linked(each, ", "))
+
+    return [
+        Figure(
+            name="kept_moved",
+            title=f"What each grader keeps of {whose} classes",
+            data={
+                "from": standard,
+                "classes": list(scene.scale),
+                "off_scale": [c for c in scene.classes if c not in scene.scale],
+                "graders": [
+                    {
+                        "grader": g,
+                        "note": "person" if scene.by_name[g].person else "",
+                        "flagged": g in scene.flagged,
+                    }
+                    for g in graders
+                ],
+                "flows": flows,
+            },
+            alt=(
+                "Bars by class and grader, kept labels and moved ones. Kept: ",
+                *linked(said(f) for f in flows),
+                ".",
+            ),
+            caption=say(
+                "Of the labels of each class that {other} gives and a grader could be read on: those "
+                "it keeps (tall) and those it gives another class (low, in the colour of that class).",
+                other=Name(standard),
+            ),
+        )
+    ]
 
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
-    tables: list[Block] = flow_figures(scene, estimates)
+    tables: list[Block] = [*flow_figures(scene, estimates), *kept_figure(scene, estimates)]
     for standard in scene.standards:
         for class_ in reversed(scene.classes):
             others = [c for c in scene.classes if c != class_]
@@ -273,10 +378,10 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                 )
             if not rows or len(others) > 6:
                 continue
-            word = "gold" if standard == scene.gold else "reference"
+            whose = "gold’s" if standard == scene.gold else "the reference’s"
             tables.append(
                 Table(
-                    title=f"Where the {word}’s labels of “{class_}” go",
+                    title=f"Where {whose} labels of “{class_}” go",
                     columns=(
                         Column(title="grader", kind=Kind.NAME),
                         Column(title="of", kind=Kind.COUNT, help="responses that both labelled"),

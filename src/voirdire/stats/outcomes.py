@@ -30,6 +30,11 @@ OUTCOME_COUNT = Estimand(
     ),
     undefined_when="a table of counts does not print how calls ended",
     source=Source(text="Contract of voirdire: seven outcomes, of which only one is a class"),
+    formula=r"n_{go} = \#\{\text{calls of grader } g \text{ that ended as } o\}",
+    conventions=(
+        "o: the outcome. Every vote is a call. The unread share beside it is of the calls that "
+        "were asked: all but the missing ones."
+    ),
 )
 
 
@@ -68,7 +73,7 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         cells = [cell(Name(grader))]
         for outcome in seen:
             found = estimates.get("outcome_count", grader=grader, class_=outcome, slice=scene.slice)
-            cells.append(cell(found.number if found else 0.0, Kind.COUNT))
+            cells.append(cell(found) if found is not None else cell(0.0, Kind.COUNT))
         unread = scene.unread_share(grader)
         cells.append(Cell(kind=Kind.SHARE, value=unread))
         rows.append(tuple(cells))

@@ -18,7 +18,7 @@ from voirdire.errors import UndefinedWarning
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
-from voirdire.wording import Name, number, say
+from voirdire.wording import Name, Text, linked, number, percent, say
 
 __all__ = [
     "brennan_prediger",
@@ -32,6 +32,20 @@ MOST_GRADERS_FOR_PAIRS = 30
 MOST_PAIRS_SHOWN = 66
 ONE_CLASS = "not defined: one class used"
 NO_COMMON = "the graders share no response that both could be read on"
+
+# The letters of the formulas, and what of them is a convention.
+LETTERS = (
+    "n_cd: the common responses that the grader calls c and the other d, n their sum; p_c, q_c: the "
+    "shares of class c among the labels of the grader and of the other there"
+)
+BEYOND = r"\frac{p_{o} - p_{e}}{1 - p_{e}}"
+OBSERVED = r"p_{o} = \frac{1}{n} \sum_{c} n_{cc}"
+WEIGHTED = r"p_{o} = \frac{1}{n} \sum_{c,d} w_{cd}\, n_{cd}"
+MEAN_SHARE = "m_c = (p_c + q_c)/2"
+UNUSED = "k: the number of classes, of the scale and off it, used or not; an unused class changes the value"
+ONE_USED = (
+    "Where both use one and the same class tools give 1, nan or an error; here it is undefined."
+)
 
 AGREEMENT = Estimand(
     name="agreement",
@@ -47,6 +61,8 @@ AGREEMENT = Estimand(
     moves_with=("how common each class is in the bank",),
     undefined_when=NO_COMMON,
     source=Source(text="Gwet 2014, Handbook of Inter-Rater Reliability, ch. 2"),
+    formula=OBSERVED,
+    conventions=f"{LETTERS}. Responses that either could not be read on are left out.",
 )
 CHANCE = Estimand(
     name="chance_agreement",
@@ -60,6 +76,8 @@ CHANCE = Estimand(
     high=1,
     undefined_when=NO_COMMON,
     source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+    formula=r"p_{e} = \sum_{c} p_{c}\, q_{c}",
+    conventions=f"{LETTERS}.",
 )
 KAPPA = Estimand(
     name="cohen_kappa",
@@ -75,6 +93,8 @@ KAPPA = Estimand(
     moves_with=("how common each class is in the bank",),
     undefined_when=ONE_CLASS,
     source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+    formula=rf"\kappa = {BEYOND}, \quad {OBSERVED}, \quad p_{{e}} = \sum_{{c}} p_{{c}}\, q_{{c}}",
+    conventions=f"{LETTERS}. Pairs of graders may rest on different responses. {ONE_USED}",
 )
 AC1 = Estimand(
     name="gwet_ac1",
@@ -92,6 +112,8 @@ AC1 = Estimand(
     source=Source(
         text="Gwet 2008, British Journal of Mathematical and Statistical Psychology 61, p. 35"
     ),
+    formula=rf"\mathrm{{AC}}_{{1}} = {BEYOND}, \quad {OBSERVED}, \quad p_{{e}} = \frac{{1}}{{k - 1}} \sum_{{c}} m_{{c}} (1 - m_{{c}})",
+    conventions=f"{LETTERS}; {MEAN_SHARE}; {UNUSED}.",
 )
 BP = Estimand(
     name="brennan_prediger",
@@ -109,7 +131,15 @@ BP = Estimand(
     source=Source(
         text="Brennan and Prediger 1981, Educational and Psychological Measurement 41, p. 693"
     ),
+    formula=rf"{BEYOND}, \quad {OBSERVED}, \quad p_{{e}} = \frac{{1}}{{k}}",
+    conventions=f"{LETTERS}; {UNUSED}.",
 )
+
+
+_WEIGHTS = {
+    "linear": r"\frac{|c - d|}{k - 1}",
+    "quadratic": r"\left(\frac{c - d}{k - 1}\right)^{2}",
+}
 
 
 def _weighted_kappa(kind: str, formula: str) -> Estimand:
@@ -131,6 +161,15 @@ def _weighted_kappa(kind: str, formula: str) -> Estimand:
         moves_with=("how common each class is in the bank", "the number of classes"),
         undefined_when=ONE_CLASS,
         source=Source(text="Cohen 1968, Psychological Bulletin 70(4), p. 215"),
+        formula=(
+            rf"\kappa_{{w}} = {BEYOND}, \quad {WEIGHTED}, "
+            r"\quad p_{e} = \sum_{c,d} w_{cd}\, p_{c}\, q_{d}, \quad w_{cd} = 1 - " + _WEIGHTS[kind]
+        ),
+        conventions=(
+            f"{LETTERS}, both on the scale; c and d also count steps on the scale, k is the number of its "
+            "classes, used or not. Weights are of agreement (1 on the diagonal); tools that ask for weights "
+            f"of disagreement take 1 − w_cd. {ONE_USED}"
+        ),
     )
 
 
@@ -150,6 +189,8 @@ SCOTT = Estimand(
     moves_with=("how common each class is in the bank",),
     undefined_when=ONE_CLASS,
     source=Source(text="Scott 1955, Public Opinion Quarterly 19(3), p. 323"),
+    formula=rf"\pi = {BEYOND}, \quad {OBSERVED}, \quad p_{{e}} = \sum_{{c}} m_{{c}}^{{2}}",
+    conventions=f"{LETTERS}; {MEAN_SHARE}. {ONE_USED}",
 )
 AC2 = Estimand(
     name="gwet_ac2_quadratic",
@@ -165,6 +206,9 @@ AC2 = Estimand(
     moves_with=("the number of classes",),
     undefined_when="fewer than two classes",
     source=Source(text="Gwet 2014, Handbook of Inter-Rater Reliability, 4th ed., ch. 3"),
+    formula=rf"\mathrm{{AC}}_{{2}} = {BEYOND}, \quad {WEIGHTED}, \quad p_{{e}} = \frac{{\sum_{{c,d}} w_{{cd}}}}{{k(k - 1)}} \sum_{{c}} m_{{c}} (1 - m_{{c}}), \quad "
+    r"w_{cd} = 1 - \left(\frac{c - d}{k - 1}\right)^{2}",
+    conventions=f"{LETTERS}, both on the scale; {MEAN_SHARE}; c and d also count steps on the scale, k is the number of its classes, used or not.",
 )
 LISTWISE = Estimand(
     name="cohen_kappa_listwise",
@@ -180,6 +224,8 @@ LISTWISE = Estimand(
     moves_with=("how common each class is among the responses that all labelled",),
     undefined_when=ONE_CLASS,
     source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+    formula=KAPPA.formula,
+    conventions=f"{LETTERS}, on the responses that the whole panel labelled. It is given where these are not all of the responses. {ONE_USED}",
 )
 CLASS_AGREEMENT = Estimand(
     name="class_agreement",
@@ -194,6 +240,12 @@ CLASS_AGREEMENT = Estimand(
     reading="2 × both / (one + other): positive agreement on the class.",
     undefined_when="neither gives the class",
     source=Source(text="Cicchetti and Feinstein 1990, Journal of Clinical Epidemiology 43, p. 554"),
+    formula=r"\frac{2\, n_{cc}}{\sum_{d} n_{cd} + \sum_{d} n_{dc}}",
+    conventions=f"{LETTERS}.",
+)
+CONSTANT = (
+    "n_hc: how often the other gives class c, over all its readable labels and not only common ones. In a "
+    "resampled bank the class stays the one that is most frequent in the whole bank."
 )
 FLOOR = Estimand(
     name="competence_floor",
@@ -207,6 +259,8 @@ FLOOR = Estimand(
     high=1,
     undefined_when="the reference gave no readable label",
     source=Source(text='"The Missing Compliance Class", Table 12'),
+    formula=r"\frac{\max_{c} n_{hc}}{\sum_{c} n_{hc}}",
+    conventions=CONSTANT,
 )
 BEST_CONSTANT = Estimand(
     name="best_constant_agreement",
@@ -221,6 +275,8 @@ BEST_CONSTANT = Estimand(
     reading="An agreement that is not above it shows no more than knowing the most frequent class.",
     undefined_when="the other gave no readable label",
     source=Source(text='"The Missing Compliance Class", Table 12'),
+    formula=FLOOR.formula,
+    conventions=CONSTANT,
 )
 
 
@@ -294,10 +350,12 @@ def _coefficient(chance: Chance) -> Callable[[Array, Given], Array]:
 def _from_agreement(chance: Chance) -> Callable[[Array, Array, Given], Array]:
     def at(share: Array, totals: Array, given: Given) -> Array:
         constant = ((totals.sum(-1) > 0).sum(-1) == 1) | ((totals.sum(-2) > 0).sum(-1) == 1)
-        if chance is chance_cohen and constant.any() and _same(totals) < totals.sum():
-            # Beside a grader that never varies kappa is 0, whatever the agreement.
-            return np.full(share.shape, np.nan)
-        return beyond_chance(share, chance(totals)[..., None])
+        value = beyond_chance(share, chance(totals)[..., None])
+        if chance is not chance_cohen:
+            return value
+        # Beside a grader that never varies kappa is 0, whatever the agreement.
+        always_0 = constant & (_same(totals) < totals.sum((-2, -1)))
+        return np.where(always_0[..., None], np.nan, value)
 
     return at
 
@@ -637,8 +695,9 @@ def matrix(scene: Scene, estimates: Estimates) -> list[Block]:
         return []
     order = sorted(known, key=lambda c: (float(c["value"] or 0), str(c["row"]), str(c["column"])))
 
-    def pair(cell: dict[str, Any]) -> str:
-        return f"{cell['row']} and {cell['column']} {number(float(str(cell['value'])), 2)}"
+    def pair(cell: dict[str, Any]) -> Text:
+        value = number(float(str(cell["value"])), 2)
+        return (Name(str(cell["row"])), " and ", Name(str(cell["column"])), f" {value}")
 
     return [
         Figure(
@@ -657,10 +716,11 @@ def matrix(scene: Scene, estimates: Estimates) -> list[Block]:
                 "coefficient": "kappa",
             },
             alt=(
-                Name(
-                    f"Kappa of {len(cells)} pairs of {len(graders)} graders; lowest: "
-                    f"{pair(order[0])}; highest: {pair(order[-1])}."
-                ),
+                f"Kappa of {len(cells)} pairs of {len(graders)} graders; lowest: ",
+                *pair(order[0]),
+                "; highest: ",
+                *pair(order[-1]),
+                ".",
             ),
             caption=(
                 "Cohen’s kappa over the number of responses that both labelled, which differs from "
@@ -668,6 +728,68 @@ def matrix(scene: Scene, estimates: Estimates) -> list[Block]:
             ),
         )
     ]
+
+
+def kappa_figure(scene: Scene, estimates: Estimates, standard: str) -> list[Block]:
+    """Kappa with gold or the reference against the first rate: one grader a dot."""
+    graders = [g for g in scene.panel if g != standard]
+    if not scene.rates or len(graders) < 3:
+        return []
+    rate = scene.rates[0].name
+
+    def ends(found: Estimate | None) -> tuple[float | None, float | None, float | None]:
+        if found is None:
+            return None, None, None
+        interval = found.interval
+        return found.number, *((interval.low, interval.high) if interval else (None, None))
+
+    dots: list[dict[str, Any]] = []
+    for grader in graders:
+        key = {"slice": scene.slice}
+        kappa = estimates.get("cohen_kappa", grader=grader, other=standard, **key)
+        held = estimates.get("rate", grader=grader, class_=rate, **key)
+        names = ("kappa", "kappa_low", "kappa_high", "rate", "rate_low", "rate_high")
+        dot = dict(zip(names, (*ends(kappa), *ends(held)), strict=True))
+        note = "person" if scene.by_name[grader].person else ""
+        n = kappa.n if kappa is not None else None
+        dots.append(
+            {"grader": grader, **dot, "n": n, "note": note, "flagged": grader in scene.flagged}
+        )
+    known = [d for d in dots if d["kappa"] is not None and d["rate"] is not None]
+    if len(known) < 3:
+        return []
+    own = estimates.get("rate", grader=standard, class_=rate, slice=scene.slice)
+    said = linked(
+        (
+            (Name(str(d["grader"])), f" {number(d['kappa'], 2)} at {percent(d['rate'])}")
+            for d in sorted(known, key=lambda d: (-float(d["kappa"] or 0), str(d["grader"])))[:12]
+        ),
+        ", ",
+    )
+    word = "gold" if standard == scene.gold else "the reference"
+    return [
+        Figure(
+            name="kappa_rate",
+            title=f"Agreement with {word} beside the rate that each grader reports",
+            data={
+                "coefficient": "Cohen’s kappa",
+                "standard": standard,
+                "standard_rate": own.number if own is not None else None,
+                "rate": rate,
+                "dots": dots,
+            },
+            alt=(
+                "Dots, one a grader: kappa with ", Name(standard), " upwards, the rate of ", Name(rate),
+                " to the right: ", *said, ".",
+            ),
+            caption=say(
+                "Graders of much the same kappa may report rates far apart: a coefficient of agreement "
+                "does not say which class the disagreement costs. The dashed line is the rate of "
+                "{standard}.",
+                standard=Name(standard),
+            ),
+        )
+    ]  # fmt: skip
 
 
 def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
@@ -714,6 +836,7 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                     ),
                 )
             )
+            made += kappa_figure(scene, estimates, standard)
     others = [
         e
         for e in estimates.of("cohen_kappa", slice=scene.slice)

@@ -56,6 +56,12 @@ FLIP_RATE = Estimand(
     ),
     undefined_when=NO_PAIR,
     source=Source(text=f"{ZHENG}, section 3.3 and Table 2 (1 − consistency)"),
+    formula=r"1 - \frac{n_{11} + n_{22} + n_{00}}{\sum_{a,b} n_{ab}}",
+    conventions=(
+        "n_ab: the pairs with verdict a when side 1 is shown first and b when side 2 is, each 1, 2 "
+        "or 0 (a tie). Pairs that could be read in one order only are left out; several votes in "
+        "one order are first made one verdict by the vote rule."
+    ),
 )
 PREFERENCE = Estimand(
     name="order_preference",
@@ -80,6 +86,15 @@ PREFERENCE = Estimand(
     moves_with=("how many pairs of the bank are close",),
     undefined_when=NONE_DECIDED,
     source=Source(text=f"{ZHENG}, section 3.3"),
+    formula=(
+        r"\frac{F}{F + S}, \quad F = \sum_{b} n_{1b} + \sum_{a} n_{a2}, \quad S = \sum_{b} n_{2b} + "
+        r"\sum_{a} n_{a1}"
+    ),
+    conventions=(
+        "n_ab: the pairs with verdict a when side 1 is shown first and b when side 2 is, each 1, 2 "
+        "or 0 (a tie). F: the verdicts for the side shown first, S: those for the other; a tie is "
+        "neither. Pairs that could be read in one order only are left out."
+    ),
 )
 PATTERN = Estimand(
     name="position_pattern",
@@ -98,6 +113,15 @@ PATTERN = Estimand(
     moves_with=("how many pairs of the bank are close",),
     undefined_when="no pair could be read in any order",
     source=Source(text=f"{ZHENG}, Table 2"),
+    formula=(
+        r"n_{11} + n_{22} + n_{00}, \quad n_{12}, \quad n_{21}, \quad \sum_{a \in \{1, 2\}} (n_{a0} "
+        r"+ n_{0a})"
+    ),
+    conventions=(
+        "n_ab: the pairs with verdict a when side 1 is shown first and b when side 2 is, each 1, 2 "
+        "or 0 (a tie). These are same, first, second and tie_once; read_once counts the pairs read "
+        "in one order only. A design weight changes no count."
+    ),
 )
 ORDER_AGREEMENT = Estimand(
     name="order_agreement",
@@ -120,6 +144,14 @@ ORDER_AGREEMENT = Estimand(
     moves_with=("how many pairs of the bank are close", "how readily the two call a tie"),
     undefined_when=NO_ORDER_IN_COMMON,
     source=Source(text=f"{ZHENG}, section 4.2 (agreement of two judges)"),
+    formula=(
+        r"p_{o} = \frac{\#\{(i, o) \mid x_{gio} = x_{hio}\}}{\#\{(i, o) \mid x_{gio},\ x_{hio} \text{ are "
+        r"verdicts}\}}"
+    ),
+    conventions=(
+        "x_gio: the verdict of grader g on pair i in order o, x_hio that of the other: one side, "
+        "the other, or a tie, whichever tie it is."
+    ),
 )
 ORDER_KAPPA = Estimand(
     name="order_kappa",
@@ -142,6 +174,11 @@ ORDER_KAPPA = Estimand(
     moves_with=("how common each verdict is in the bank",),
     undefined_when=ONE_CLASS,
     source=Source(text="Cohen 1960, Educational and Psychological Measurement 20(1), p. 40"),
+    formula=r"\kappa = \frac{p_{o} - p_{e}}{1 - p_{e}}, \quad p_{e} = \sum_{a} p_{a}\, q_{a}",
+    conventions=(
+        "p_o: order_agreement; p_a, q_a: the two graders’ shares of verdict a (one side, the "
+        "other, a tie) among the verdicts that both gave on the same pair in the same order."
+    ),
 )
 SAME, FIRST, SECOND = "same", "first", "second"
 TIE_ONCE, READ_ONCE = "tie_once", "read_once"

@@ -28,6 +28,27 @@ _DIFFERENT = {
     "ratio": "classes differ by the square of their numbers’ relative difference",
 }
 
+# The squared difference of two classes, and what is to be said of it.
+_DELTA = {
+    "nominal": (
+        r"\mathbf{1}[c \ne d]",
+        "irr::kripp.alpha leaves out the division by u_i − 1 for three graders or more without missing labels.",
+    ),
+    "ordinal": (
+        r"\left(\sum_{e = c}^{d} n_{e} - \frac{n_{c} + n_{d}}{2}\right)^{2}",
+        "The sum runs over the classes from c to d on the scale. Labels off the scale are missing. The "
+        "“ordinal” weights of irrCAC are another coefficient.",
+    ),
+    "interval": (
+        r"(v_{c} - v_{d})^{2}",
+        "v_c: the number that class c is. Labels off the scale are missing.",
+    ),
+    "ratio": (
+        r"\left(\frac{v_{c} - v_{d}}{v_{c} + v_{d}}\right)^{2}",
+        "v_c: the number that class c is, from 0; 0 beside 0 differs by 0. Labels off the scale are missing.",
+    ),
+}
+
 
 def _alpha_estimand(level: str) -> Estimand:
     return Estimand(
@@ -48,6 +69,16 @@ def _alpha_estimand(level: str) -> Estimand:
         moves_with=("how common each class is in the bank",),
         undefined_when=ONE_CLASS,
         source=Source(text="Krippendorff 2004, Content Analysis, 2nd ed., ch. 11.3"),
+        formula=(
+            r"\alpha = 1 - (N - 1)\, \frac{\sum_{c,d} o_{cd}\, \delta_{cd}^{2}}"
+            r"{\sum_{c,d} n_{c}\, n_{d}\, \delta_{cd}^{2}}, "
+            r"\quad o_{cd} = \sum_{i} \frac{n_{ic} (n_{id} - \mathbf{1}[c = d])}{u_{i} - 1}, "
+            rf"\quad \delta_{{cd}}^{{2}} = {_DELTA[level][0]}"
+        ),
+        conventions=(
+            "n_ic: how many graders give class c to response i, u_i how many label it; responses with one "
+            f"label are left out. n_c = Σ_d o_cd, N = Σ_c n_c. {_DELTA[level][1]}".strip()
+        ),
     )
 
 
@@ -69,6 +100,17 @@ FLEISS = Estimand(
     undefined_when=ONE_CLASS,
     source=Source(
         text="Fleiss 1971, Psychological Bulletin 76(5), p. 378; missing labels: Gwet 2014, ch. 5"
+    ),
+    formula=(
+        r"\kappa = \frac{\bar{P} - P_{e}}{1 - P_{e}}, \quad \bar{P} = \frac{1}{n_{2}} \sum_{i : "
+        r"u_{i} \ge 2} \sum_{c} \frac{n_{ic} (n_{ic} - 1)}{u_{i} (u_{i} - 1)}, \quad P_{e} = "
+        r"\sum_{c} \left(\frac{1}{n_{1}} \sum_{u_{i} \ge 1} \frac{n_{ic}}{u_{i}}\right)^{2}"
+    ),
+    conventions=(
+        "n_ic: how many graders give class c to response i, u_i how many label it; n_1, n_2: the "
+        "responses with at least one label, and with two. Responses count alike, however many "
+        "label them. Without missing labels it is Fleiss’ own; 1 − alpha = (1 − 1/N)(1 − kappa) "
+        "then, N the number of labels."
     ),
 )
 

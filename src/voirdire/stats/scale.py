@@ -26,6 +26,11 @@ SHIFT = Estimand(
     reading="Above 0: the grader labels lower than the other. On the responses that both labelled.",
     undefined_when="the graders share no response on the scale",
     source=Source(text="Agresti 2010, Analysis of Ordinal Categorical Data, 2nd ed., ch. 2.1"),
+    formula=r"F_{g}(c) - F_{h}(c), \quad F_{g}(c) = \frac{1}{n} \sum_{d \le c} n_{gd}",
+    conventions=(
+        "g: the grader, h: the other; n_gd: how often g gives class d on the n responses that both "
+        "labelled on the scale."
+    ),
 )
 LONG_SCALE = 5
 

@@ -14,7 +14,7 @@ from voirdire.grid import NO_MAJORITY
 from voirdire.intervals import wilson
 from voirdire.labels import ALL_OUTCOMES
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
-from voirdire.wording import Name, Text, counted, percent, say
+from voirdire.wording import Name, Text, counted, linked, percent, plural, say
 
 __all__ = ["wilson_interval"]
 
@@ -32,6 +32,11 @@ LABEL_COUNT = Estimand(
     low=0,
     undefined_when="the count is not printed",
     source=Source(text='"The Missing Compliance Class", Table 8'),
+    formula=r"n_{gc} = \#\{i \mid x_{gi} = c\}",
+    conventions=(
+        "x_gi: the label of grader g on response i, made of its votes by the vote rule. A "
+        "frequency weight counts as so many responses; a design weight changes no count."
+    ),
 )
 LABEL_SHARE = Estimand(
     name="label_share",
@@ -46,6 +51,15 @@ LABEL_SHARE = Estimand(
     moves_with=("the responses in the bank",),
     undefined_when=NO_LABEL,
     source=Source(text='"The Missing Compliance Class", Figure 4'),
+    formula=(
+        r"p_{gc} = \frac{\sum_{i} w_{i}\,\mathbf{1}[x_{gi} = c]}{\sum_{i} w_{i}\,\mathbf{1}[x_{gi}\ "
+        r"\text{is a label}]}"
+    ),
+    conventions=(
+        "x_gi: the label of grader g on response i; w_i: the weight of the response, 1 without "
+        "weights. The denominator holds every readable label, of classes off the scale too; calls "
+        "that ended otherwise are in neither part."
+    ),
 )
 RATE = Estimand(
     name="rate",
@@ -61,6 +75,12 @@ RATE = Estimand(
     moves_with=("the responses in the bank", "the grader"),
     undefined_when=NO_LABEL,
     source=Source(text='"The Missing Compliance Class", Table 1'),
+    formula=r"r_{g} = \frac{\sum_{c \in R} n_{gc}}{\sum_{c} n_{gc}}",
+    conventions=(
+        "R: the classes of the rate; n_gc: the labels of class c that grader g gives, as sums of "
+        "weights where there are any. The denominator holds every readable label, of classes off "
+        "the scale too. Where a count in R is not printed, it is the total less the other classes."
+    ),
 )
 
 
@@ -229,15 +249,18 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
 
 
 def _bars_in_words(scene: Scene, drawn: Sequence[dict[str, Any]]) -> Text:
-    sentence = "Stacked bars, one a grader: " + "; ".join(
-        f"{row['grader']} "
-        + ", ".join(
-            f"{c} {counted(n) if n is not None else 'not printed'}"
-            for c, n in zip(scene.classes, row["counts"], strict=True)
+    def bar(row: dict[str, Any]) -> Text:
+        counts = linked(
+            (
+                (Name(c), f" {counted(n) if n is not None else 'not printed'}")
+                for c, n in zip(scene.classes, row["counts"], strict=True)
+            ),
+            ", ",
         )
-        for row in drawn[:12]
-    )
-    return (Name(sentence),)
+        return (Name(row["grader"]), " ", *counts)
+
+    more = f"; {plural(len(drawn) - 12, 'more grader')}" if len(drawn) > 12 else ""
+    return ("Stacked bars, one a grader: ", *linked(bar(r) for r in drawn[:12]), f"{more}.")
 
 
 def _rates_table(scene: Scene, estimates: Estimates, order: Sequence[str]) -> Table:

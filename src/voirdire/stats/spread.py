@@ -12,9 +12,21 @@ from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
 from voirdire.tally import Tally
-from voirdire.wording import Name, Text, listed, percent, points, say, times
+from voirdire.wording import (
+    Name,
+    Text,
+    counted,
+    linked,
+    listed,
+    percent,
+    plural,
+    points,
+    say,
+    times,
+)
 
 TABLE6 = Source(text='"The Missing Compliance Class", Table 6')
+MOST_DOTS = 60  # graders in one figure
 VOTE_RULES = ("majority", "first")
 NOT_PRINTED = "a count that it needs is not printed"
 FEWER_THAN_TWO = "fewer than two graders have a rate above zero"
@@ -24,7 +36,20 @@ FEWER_THAN_TWO = "fewer than two graders have a rate above zero"
 _BOUNDS: dict[Unit, tuple[float, float | None]] = {Unit.RATIO: (1, None), Unit.POINTS: (0, 1)}
 
 
-def _estimand(name: str, title: str, question: str, unit: Unit, scale: Scale, why: str) -> Estimand:
+RATES = "r_g: the rate of grader g, of the m graders of the panel (gold is in none)"
+
+
+def _estimand(
+    name: str,
+    title: str,
+    question: str,
+    unit: Unit,
+    scale: Scale,
+    why: str,
+    *,
+    formula: str,
+    conventions: str = "",
+) -> Estimand:
     low, high = _BOUNDS.get(unit, (0, None))
     return Estimand(
         name=name,
@@ -40,6 +65,8 @@ def _estimand(name: str, title: str, question: str, unit: Unit, scale: Scale, wh
         moves_with=("which graders are in the panel", "the responses in the bank"),
         undefined_when=why,
         source=TABLE6,
+        formula=formula,
+        conventions=f"{RATES}. {conventions}".strip(),
     )
 
 
@@ -188,6 +215,8 @@ MAX_OVER_MIN = _statistic(
         Unit.RATIO,
         Scale.LOG,
         FEWER_THAN_TWO,
+        formula=r"\frac{\max_{g} r_{g}}{\min_{r_{g} > 0} r_{g}}",
+        conventions="A rate of zero is left out of the lowest and counted by graders_at_zero.",
     ),
     _max_over_min,
 )
@@ -199,6 +228,11 @@ LOO_LOW = _statistic(
         Unit.RATIO,
         Scale.LOG,
         FEWER_THAN_TWO + " once one is left out",
+        formula=r"\min_{h}\ \frac{\max_{g \ne h} r_{g}}{\min_{g \ne h,\ r_{g} > 0} r_{g}}",
+        conventions=(
+            "Zeros are left out of the lowest; a grader h without which fewer than two rates above "
+            "zero are left is passed over."
+        ),
     ),
     _loo_low,
 )
@@ -210,6 +244,11 @@ LOO_HIGH = _statistic(
         Unit.RATIO,
         Scale.LOG,
         FEWER_THAN_TWO + " once one is left out",
+        formula=r"\max_{h}\ \frac{\max_{g \ne h} r_{g}}{\min_{g \ne h,\ r_{g} > 0} r_{g}}",
+        conventions=(
+            "Zeros are left out of the lowest; a grader h without which fewer than two rates above "
+            "zero are left is passed over."
+        ),
     ),
     _loo_high,
 )
@@ -221,6 +260,8 @@ RANGE = _statistic(
         Unit.POINTS,
         Scale.PLAIN,
         "fewer than two graders have a rate",
+        formula=r"\max_{g} r_{g} - \min_{g} r_{g}",
+        conventions="Zeros are in it.",
     ),
     _range,
 )
@@ -232,6 +273,15 @@ IQR = _statistic(
         Unit.POINTS,
         Scale.PLAIN,
         "fewer than two graders have a rate",
+        formula=(
+            r"Q\left(\frac{3}{4}\right) - Q\left(\frac{1}{4}\right), \quad Q(q) = (1 - f)\, r_{(j)} "
+            r"+ f\, r_{(j + 1)}, \quad (m - 1) q + 1 = j + f"
+        ),
+        conventions=(
+            "r_(1) ≤ … ≤ r_(m): the rates in ascending order, zeros among them; j is whole and f "
+            "from 0 to below 1. It is quantile type 7 of Hyndman and Fan, the default of R and "
+            "numpy; other types give other values for few graders."
+        ),
     ),
     _iqr,
 )
@@ -243,6 +293,8 @@ SECOND = _statistic(
         Unit.RATIO,
         Scale.LOG,
         "the second-lowest rate is zero, or fewer than three graders have a rate",
+        formula=r"\frac{r_{(m - 1)}}{r_{(2)}}",
+        conventions="r_(1) ≤ … ≤ r_(m): the rates in ascending order, zeros among them.",
     ),
     _second_over_second,
 )
@@ -254,6 +306,11 @@ SD_LOG_ODDS = _statistic(
         Unit.COEFFICIENT,
         Scale.LOG,
         "a rate of 0 or 1 has no log odds",
+        formula=(
+            r"\sqrt{\frac{1}{m - 1} \sum_{g} (\ell_{g} - \bar{\ell})^{2}}, \quad \ell_{g} = \log "
+            r"\frac{r_{g}}{1 - r_{g}}"
+        ),
+        conventions="Natural logarithms, divisor m − 1; nothing is added to a rate of 0 or 1.",
     ),
     _sd_log_odds,
 )
@@ -265,6 +322,7 @@ AT_ZERO = _statistic(
         Unit.COUNT,
         Scale.NONE,
         "a grader’s rate is not known",
+        formula=r"\#\{g \mid r_{g} = 0\}",
     ),
     _at_zero,
 )
@@ -417,35 +475,84 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
             "The same responses throughout: only the grader changes.",
         ),
     )
-    figure = _dots(scene, estimates)
-    return (figure, table) if figure is not None else (table,)
+    figures = [f for f in (_dots(scene, estimates), _people(scene, estimates)) if f is not None]
+    return (*figures, table)
+
+
+def _dot(scene: Scene, estimates: Estimates, rate: str, grader: str) -> dict[str, Any] | None:
+    """A grader's rate as a figure takes it; nothing where it cannot be said."""
+    found = estimates.get("rate", grader=grader, class_=rate, slice=scene.slice)
+    if found is None or found.number is None:
+        return None
+    role = {scene.gold: "gold", scene.reference: "reference"}.get(
+        grader, "person" if scene.by_name[grader].person else ""
+    )
+    return {
+        "grader": grader,
+        "value": found.number,
+        "low": found.interval.low if found.interval else None,
+        "high": found.interval.high if found.interval else None,
+        "role": role,
+        "flagged": grader in scene.flagged,
+        "note": "",
+    }
+
+
+def _people(scene: Scene, estimates: Estimates) -> Figure | None:
+    """The people as more rows on the graders' axis, under the first rate (MCC Figure 6)."""
+    people = [g for g in scene.panel if scene.by_name[g].person]
+    if not scene.rates or not people or len(people) == len(scene.panel):
+        return None
+    rate = scene.rates[0].name
+    dots: list[dict[str, Any]] = []
+    for grader in scene.panel[:MOST_DOTS]:
+        dot = _dot(scene, estimates, rate, grader)
+        found = estimates.get("rate", grader=grader, class_=rate, slice=scene.slice)
+        if dot is not None and found is not None:
+            # A person who is the reference is drawn as what they are.
+            role = "person" if scene.by_name[grader].person else dot["role"]
+            dots.append(dot | {"n": found.n, "role": role})
+    if not any(d["role"] == "person" for d in dots) or all(d["role"] == "person" for d in dots):
+        return None
+    dots.sort(key=lambda d: (d["value"], d["grader"]))
+    said = linked(
+        (
+            (Name(d["grader"]), f" {percent(d['value'])} of {counted(d['n'] or 0)}")
+            for d in dots[:12]
+        ),
+        ", ",
+    )
+    grid = scene.grid
+    weighted = " Rates are weighted." if grid is not None and grid.weights is not None else ""
+    return Figure(
+        name="people_axis",
+        title="People on the graders’ axis",
+        data={"rate": rate, "dots": dots},
+        alt=(
+            "Dot plot of ",
+            Name(rate),
+            ", graders and people on one logarithmic axis: ",
+            *said,
+            ".",
+        ),
+        caption=(
+            "People have the graders’ mark: they are one more measurement of the same responses, not "
+            "a line of truth. At the right: the responses that each labelled." + weighted,
+        ),
+    )
 
 
 def _dots(scene: Scene, estimates: Estimates) -> Figure | None:
-    if len(scene.names) > 60:
+    if len(scene.names) > MOST_DOTS:
         return None
     drawn = []
-    words = []
+    words = list[Text]()
     for rate in scene.rates:
         dots: list[dict[str, Any]] = []
         for grader in scene.names:
-            found = estimates.get("rate", grader=grader, class_=rate.name, slice=scene.slice)
-            if found is None or found.number is None:
-                continue
-            role = {scene.gold: "gold", scene.reference: "reference"}.get(
-                grader, "person" if scene.by_name[grader].person else ""
-            )
-            dots.append(
-                {
-                    "grader": grader,
-                    "value": found.number,
-                    "low": found.interval.low if found.interval else None,
-                    "high": found.interval.high if found.interval else None,
-                    "role": role,
-                    "flagged": grader in scene.flagged,
-                    "note": "",
-                }
-            )
+            dot = _dot(scene, estimates, rate.name, grader)
+            if dot is not None:
+                dots.append(dot)
         if not dots:
             continue
         dots.sort(key=lambda d: (d["value"], d["grader"]))
@@ -457,16 +564,16 @@ def _dots(scene: Scene, estimates: Estimates) -> Figure | None:
         if wide is not None and wide.number is not None:
             spread += f"; {points(wide.number)}"
         drawn.append({"name": rate.name, "dots": dots, "spread": spread})
-        words.append(
-            f"{rate.name}: " + ", ".join(f"{d['grader']} {percent(d['value'])}" for d in dots[:12])
-        )
+        said = linked(((Name(d["grader"]), f" {percent(d['value'])}") for d in dots[:12]), ", ")
+        more = f" and {plural(len(dots) - 12, 'more grader')}" if len(dots) > 12 else ""
+        words.append((Name(rate.name), ": ", *said, more))
     if not drawn:
         return None
     return Figure(
         name="rate_dots",
         title="The same rates under each grader",
         data={"rates": drawn},
-        alt=(Name("Dot plot, one dot a grader, logarithmic axis. " + "; ".join(words)),),
+        alt=("Dot plot, one dot a grader, logarithmic axis. ", *linked(words), "."),
         caption=(
             "Each dot is one grader on the same responses. On the logarithmic axis a distance is a "
             "ratio; a rate of zero is drawn off the scale.",

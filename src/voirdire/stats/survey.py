@@ -39,6 +39,11 @@ KISH = Estimand(
     moves_with=("the design weights",),
     undefined_when="all weights are zero",
     source=Source(text="Kish 1965, Survey Sampling, p. 258"),
+    formula=r"n_{\text{eff}} = \frac{\left(\sum_{i} w_{i}\right)^{2}}{\sum_{i} w_{i}^{2}}",
+    conventions=(
+        "w_i: the design weights of the responses that the grader could be read on. It is not the "
+        "design effect that survey packages print, which has strata and clusters in it."
+    ),
 )
 
 

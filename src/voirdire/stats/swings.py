@@ -51,6 +51,8 @@ def _estimand(
         moves_with=BANK,
         undefined_when=why,
         source=source,
+        formula=facts.pop("formula"),
+        conventions=facts.pop("conventions"),
     )
 
 
@@ -65,6 +67,11 @@ RATE_WITHOUT = _estimand(
     "What is the grader’s rate on the responses that do not have this value of the tag?",
     NOTHING_LEFT,
     share=True,
+    formula=r"r_{g,-v} = \frac{\sum_{c \in R} n_{gc,-v}}{\sum_{c} n_{gc,-v}}",
+    conventions=(
+        "n_gc,−v: how often grader g gives class c where the tag is not v; a response without a "
+        "value of the tag stays in. R: the classes of the rate."
+    ),
 )
 CHANGE_WITHOUT = _estimand(
     "rate_without_minus_rate",
@@ -72,6 +79,8 @@ CHANGE_WITHOUT = _estimand(
     "How far does the grader’s rate move when the responses with this value are left out?",
     NOTHING_LEFT,
     reading="Read it against how often the grader disagrees with itself.",
+    formula=r"r_{g,-v} - r_{g}",
+    conventions="r_g: the rate of grader g on all responses of the slice; r_g,−v: rate_without.",
 )
 RANGE_WITHOUT = _estimand(
     "rate_range_without",
@@ -80,6 +89,8 @@ RANGE_WITHOUT = _estimand(
     "fewer than two graders have a rate there",
     low=0,
     **PANEL,
+    formula=r"\max_{g} r_{g,-v} - \min_{g} r_{g,-v}",
+    conventions="r_g,−v: rate_without of each grader of the panel; gold is in none.",
 )
 RANGE_CHANGE = _estimand(
     "rate_range_without_minus_range",
@@ -87,6 +98,14 @@ RANGE_CHANGE = _estimand(
     "How far does the range of the graders’ rates move when this value is left out?",
     "fewer than two graders have a rate there",
     **PANEL,
+    formula=(
+        r"\left(\max_{g} r_{g,-v} - \min_{g} r_{g,-v}\right) - \left(\max_{g} r_{g} - \min_{g} "
+        r"r_{g}\right)"
+    ),
+    conventions=(
+        "r_g: the rate of grader g on all responses of the slice; r_g,−v: rate_without; over the "
+        "graders of the panel, gold in none."
+    ),
 )
 CHANGE_RANGE = _estimand(
     "rate_without_minus_rate_range",
@@ -97,6 +116,11 @@ CHANGE_RANGE = _estimand(
     high=2,  # one grader may go up by almost 1 where another goes down as far
     reading="Above 0 the choice of the responses moves graders by unlike amounts.",
     **PANEL,
+    formula=r"\max_{g} (r_{g,-v} - r_{g}) - \min_{g} (r_{g,-v} - r_{g})",
+    conventions=(
+        "r_g: the rate of grader g on all responses of the slice; r_g,−v: rate_without; over the "
+        "graders of the panel, gold in none."
+    ),
 )
 STANDARDISED = _estimand(
     "standardised_rate",
@@ -107,6 +131,12 @@ STANDARDISED = _estimand(
     STANDARDISATION,
     share=True,
     reading="The mix is taken as fixed; the rate within each value is the grader’s own.",
+    formula=r"\sum_{v} w_{v}\, r_{gv}",
+    conventions=(
+        "r_gv: the rate of grader g where the tag is v; w_v: the share of v in the mix, 1 in the "
+        "number of used values for the whole, inside a slice that of v in the whole (with weights, "
+        "those). Responses without a value are left out of both."
+    ),
 )
 STANDARDISED_CHANGE = _estimand(
     "standardised_rate_minus_rate",
@@ -114,6 +144,11 @@ STANDARDISED_CHANGE = _estimand(
     "How far does the grader’s rate move when it is brought to another mix of the tag’s values?",
     SOME_EMPTY,
     STANDARDISATION,
+    formula=r"\sum_{v} w_{v}\, r_{gv} - r_{g}",
+    conventions=(
+        "r_g: the rate of grader g on all responses of the slice, also those without a value of "
+        "the tag; r_gv and w_v: as for standardised_rate."
+    ),
 )
 DIFFERENCE = _estimand(
     "rate_difference",
@@ -121,6 +156,8 @@ DIFFERENCE = _estimand(
     "How far apart are the grader’s rates on the responses of two values of a tag?",
     A_SIDE_EMPTY,
     reading="Different responses are compared, so anything that differs between them is in it.",
+    formula=r"r_{ga} - r_{gb}",
+    conventions="r_ga, r_gb: the rate of grader g where the tag is a, and where it is b.",
 )
 STANDARDISED_DIFFERENCE = _estimand(
     "standardised_rate_difference",
@@ -130,6 +167,11 @@ STANDARDISED_DIFFERENCE = _estimand(
     SOME_EMPTY,
     STANDARDISATION,
     reading="What differs between the values besides the other tag is still in it.",
+    formula=r"\sum_{u} w_{u} (r_{gau} - r_{gbu})",
+    conventions=(
+        "r_gau: the rate of grader g where the tag is a and the other tag u; w_u: the share of u "
+        "in the whole (with weights, those). Responses without a value of either tag are left out."
+    ),
 )
 
 

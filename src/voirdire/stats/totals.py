@@ -29,7 +29,20 @@ CONSTANT = "the totals of one side are all the same, or fewer than two responses
 _EACH = 4  # cells a side: totals, squared totals, totals of 0, totals at the ceiling
 
 
-def _totals(name: str, title: str, question: str, scale: Scale, unit: Unit, why: str) -> Estimand:
+TOTALS = "X_i: how many lines of response i are met; n: the responses with a verdict on every line"
+
+
+def _totals(
+    name: str,
+    title: str,
+    question: str,
+    scale: Scale,
+    unit: Unit,
+    why: str,
+    *,
+    formula: str,
+    conventions: str = "",
+) -> Estimand:
     return Estimand(
         name=name,
         title=title,
@@ -43,6 +56,8 @@ def _totals(name: str, title: str, question: str, scale: Scale, unit: Unit, why:
         moves_with=("the responses in the bank", "the number of lines"),
         undefined_when=why,
         source=Source(text=f"{TWM}, Section 2 and Appendix A.2"),
+        formula=formula,
+        conventions=f"{TOTALS}. {conventions}".strip(),
     )
 
 
@@ -53,6 +68,7 @@ MEAN = _totals(
     Scale.PLAIN,
     Unit.COEFFICIENT,
     NONE_SCORED,
+    formula=r"\bar{X} = \frac{1}{n} \sum_{i} X_{i}",
 )
 SD = _totals(
     "total_sd",
@@ -61,6 +77,8 @@ SD = _totals(
     Scale.LOG,
     Unit.COEFFICIENT,
     "fewer than two responses have verdicts on all their lines",
+    formula=r"s_{X} = \sqrt{\frac{1}{n - 1} \sum_{i} (X_{i} - \bar{X})^{2}}",
+    conventions="Divisor n − 1.",
 )
 AT_ZERO = _totals(
     "total_at_zero",
@@ -69,6 +87,8 @@ AT_ZERO = _totals(
     Scale.NONE,
     Unit.COUNT,
     NONE_SCORED,
+    formula=r"\#\{i \mid X_{i} = 0\}",
+    conventions="A design weight changes no count.",
 )
 AT_CEILING = _totals(
     "total_at_ceiling",
@@ -77,6 +97,8 @@ AT_CEILING = _totals(
     Scale.NONE,
     Unit.COUNT,
     NONE_SCORED,
+    formula=r"\#\{i \mid X_{i} = K_{i}\}",
+    conventions="K_i: the lines of the response’s own checklist. A design weight changes no count.",
 )
 LENIENCY = Estimand(
     name="leniency",
@@ -91,6 +113,11 @@ LENIENCY = Estimand(
     moves_with=("how many lines the responses meet", "the number of lines"),
     undefined_when="no response has all verdicts of both",
     source=Source(text=f"{TWM}, Section 2 and Table A.9"),
+    formula=r"\frac{1}{n} \sum_{i} (X_{i} - G_{i})",
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met, on the n responses "
+        "that both scored in full."
+    ),
 )
 CORRELATION = Estimand(
     name="total_correlation",
@@ -110,6 +137,14 @@ CORRELATION = Estimand(
     moves_with=("how far the responses differ in quality",),
     undefined_when=CONSTANT,
     source=Source(text=f"{TWM}, Section 2"),
+    formula=(
+        r"r = \frac{\sum_{i} (X_{i} - \bar{X}) (G_{i} - \bar{G})}{\sqrt{\sum_{i} (X_{i} - "
+        r"\bar{X})^{2} \sum_{i} (G_{i} - \bar{G})^{2}}}"
+    ),
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met, on the responses "
+        "that both scored in full."
+    ),
 )
 
 
