@@ -16,13 +16,17 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; \
 	then echo $$python; break; fi; done)
 
+# axe-core looks at the accessibility of the pages; it comes from npm, for development only.
+AXE := $(VENV)/npm/node_modules/axe-core/axe.min.js
+export VOIRDIRE_AXE ?= $(abspath $(AXE))
+
 # More workers than two gain nothing on small machines; `make test WORKERS=8` on larger ones.
 WORKERS ?= 2
 
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types layers examples slow peers format clean setup
+.PHONY: help demo test check lint types layers examples docs slow peers system format clean setup
 
 help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +52,27 @@ layers: $(DEV_READY) ## Check that modules import only from lower layers.
 examples: $(DEV_READY) ## Run only the examples in README.md and docs.
 	@$(BIN)/python -m pytest tests/test_docs_examples.py
 
+docs: $(DEV_READY) ## Build the documentation in docs/_build/html.
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "Built docs/_build/html/index.html"
+
+# What some tests need beside Python; without it they are skipped and say so.
+system: $(MADE) ## Install a browser, LaTeX and Pango (Debian), and axe-core, for the tests that use them.
+	@missing=; for need in chromium:chromium pdflatex:texlive-latex-recommended pdftoppm:poppler-utils; do \
+		command -v $${need%%:*} >/dev/null 2>&1 || missing="$$missing $${need#*:}"; done; \
+	ldconfig -p 2>/dev/null | grep -q libpangoft2-1.0 || missing="$$missing libpangoft2-1.0-0"; \
+	ldconfig -p 2>/dev/null | grep -q libharfbuzz-subset || missing="$$missing libharfbuzz-subset0"; \
+	if [ -z "$$missing" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing$$missing (once) ..." >&2; \
+		apt-get update -qq >/dev/null && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
+		|| echo "Could not install$$missing: the tests that use them are skipped." >&2; \
+	else echo "Some tests are skipped without:$$missing. On Debian: apt install$$missing" >&2; fi
+	@if [ ! -e $(AXE) ] && command -v npm >/dev/null; then \
+		npm install --silent --no-save --no-audit --no-fund --prefix $(VENV)/npm axe-core >/dev/null \
+		|| echo "axe-core could not be installed; its tests are skipped." >&2; fi
+
 # pytest ends with status 5 where no test is marked slow; that is no failure.
 slow: $(DEV_READY) $(MODEL_READY) ## Run the tests marked slow.
 	@if $(BIN)/python -m pytest -q -m slow --collect-only >/dev/null 2>&1 || [ $$? -ne 5 ]; \
@@ -65,7 +90,7 @@ format: $(DEV_READY) ## Bring the code into the project's layout.
 setup: $(DEV_READY) ## Set up .venv with all that the tests need.
 
 clean: ## Remove .venv and everything that was made.
-	rm -rf $(VENV) $(PEERS) build dist audit.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) build dist docs/_build docs/reference audit.html .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Debian splits venv off from python3: without it `python3 -m venv` fails half-way.

@@ -83,7 +83,16 @@ def examples_of(page: Path) -> list[Example]:
     return found
 
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The reference is made from the code when the documentation is built, and has no examples.
+MADE = {"reference", "_build"}
+PAGES = [
+    ROOT / "README.md",
+    *(
+        page
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        if not MADE & set(page.relative_to(ROOT / "docs").parts)
+    ),
+]
 EXAMPLES = [example for page in PAGES for example in examples_of(page)]
 RUN = [example for example in EXAMPLES if example.runs]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voirdire.cli.command import Command, examples
+from voirdire.cli.command import SUFFIXES, Command, examples
 from voirdire.cli.flags import AUDITING, READING, takes
 from voirdire.cli.output import check_outputs, format_suffixes, note, show, working, write_all
 from voirdire.options import Options
@@ -61,8 +61,7 @@ def audit(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the report here too; the suffix picks the format: .html .md .json .csv "
-            ".parquet .txt. Repeatable.",
+            help=f"Write the report here too; the suffix picks the format: {SUFFIXES}. Repeatable.",
             rich_help_panel="Output",
             show_default=False,
         ),

@@ -13,7 +13,7 @@ import typer
 
 from voirdire.cli.command import Command, examples
 from voirdire.cli.output import check_outputs, format_suffixes
-from voirdire.errors import UsageError
+from voirdire.errors import InputError, UsageError
 from voirdire.wording import printable
 
 if TYPE_CHECKING:
@@ -57,8 +57,26 @@ DEMOS = {
 
 DEFAULT = "xstest"
 
+# What --list and --save say of each file: where the labels come from, and under which licence.
+SOURCES = {
+    "xstest": "XSTest completions graded by two people, GPT-4 and a string match. CC-BY-4.0",
+    "jailbreakbench": "JailbreakBench's judge comparison: four judges beside three people. MIT",
+    "judge-item-bank": "a checklist judge beside gold, 15 questions of ten lines. CC BY 4.0",
+    "missing-class-a": "the counts that a paper prints: eight graders, corpus A",
+    "missing-class-b": "the counts that a paper prints: eight graders, corpus B",
+    "harmless": "30 short responses to grade, with gold. Written for voirdire",
+}
+# Shipped files that are graded first, with what to do next.
+TO_GRADE = {
+    "harmless": (
+        "responses/harmless.jsonl",
+        "voirdire grade harmless.jsonl --rubric four-way --provider rule -o labels.parquet",
+    ),
+}
+
 EXAMPLES = examples(
     ("Print the report and write audit.html", "voirdire demo"),
+    ("Put the table into this folder, to work on it step by step", "voirdire demo --save"),
     ("Another table, as Markdown", "voirdire demo --name jailbreakbench -o audit.md"),
     ("Grade and audit with a real model that runs here (a minute or two)", "voirdire demo --real"),
 )
@@ -70,6 +88,18 @@ def demo(
         str,
         typer.Option("--name", metavar="|".join(DEMOS), help="The table to audit."),
     ] = DEFAULT,
+    list_: Annotated[
+        bool,
+        typer.Option("--list", help="List the files that ship, and exit.", metavar=""),
+    ] = False,
+    save: Annotated[
+        bool,
+        typer.Option(
+            "--save",
+            help="Write the file that --name names into this folder, and print the command that audits it.",
+            metavar="",
+        ),
+    ] = False,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -95,17 +125,63 @@ def demo(
 
     The tables hold labels and ids only; voirdire/data/README.md says where each comes from.
     """
+    if list_:
+        _list()
+        return
+    if save:
+        if real or output:
+            raise UsageError("--save writes the file alone: leave out --real and -o.")
+        _save(name)
+        return
     outputs = output or [Path("audit.html")]
     if real:
         if name != DEFAULT:
             raise UsageError("--real grades its own responses: leave out --name.")
         _real(context, outputs)
         return
+    if name in TO_GRADE:
+        raise UsageError(
+            f"{name} holds responses and no labels. Write them here and grade them: "
+            f"voirdire demo --name {name} --save"
+        )
     if name not in DEMOS:
         raise UsageError(f"--name {name!r} is not one of {', '.join(DEMOS)}.")
     table, flags = DEMOS[name]
     with as_file(files("voirdire") / "data" / table) as path:
         _audit(context, ["audit", str(path), *shlex.split(flags)], outputs)
+
+
+def _list() -> None:
+    side = max(len(name) for name in SOURCES)
+    for name, source in SOURCES.items():
+        file = TO_GRADE[name][0] if name in TO_GRADE else DEMOS[name][0]
+        typer.echo(f"{name:<{side}}  {Path(file).name}: {source}.")
+
+
+def _save(name: str) -> None:
+    """Write a shipped file into the working folder, and say what to do with it."""
+    if name in TO_GRADE:
+        file, next_ = TO_GRADE[name]
+    elif name in DEMOS:
+        file, flags = DEMOS[name]
+        # The flags as they are written above: shlex.join would quote what needs no quotes.
+        next_ = f"voirdire audit {file} {flags}"
+    else:
+        raise UsageError(f"--name {name!r} is not one of {', '.join(SOURCES)}.")
+    content = (files("voirdire") / "data" / file).read_bytes()
+    path = Path(Path(file).name)
+    there = path.exists()
+    if there and (not path.is_file() or path.read_bytes() != content):
+        raise UsageError(
+            f"{path} is in this folder already, with other content. Move it, or go to an empty folder."
+        )
+    if not there:
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror or error}.") from None
+    _tell(f"{'has' if there else 'wrote'} {path}: {SOURCES[name]}.")
+    typer.echo(f"$ {next_}")
 
 
 def _audit(context: typer.Context, line: list[str], outputs: Sequence[Path]) -> None:

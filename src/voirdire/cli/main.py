@@ -13,9 +13,12 @@ import typer
 from voirdire import __version__
 from voirdire.cli import (
     audit,
+    card,
+    compare,
     convert,
     decide,
     demo,
+    figure,
     grade,
     look,
     plan,
@@ -50,7 +53,21 @@ app = typer.Typer(
         ),
     ),
 )
-for module in (audit, look, convert, grade, decide, plan, demo, reproduce, simulate, statistics):
+for module in (
+    audit,
+    compare,
+    card,
+    figure,
+    look,
+    convert,
+    grade,
+    decide,
+    plan,
+    demo,
+    reproduce,
+    simulate,
+    statistics,
+):
     module.add_to(app)
 
 

@@ -56,17 +56,23 @@ def check_outputs(
             raise UsageError(f"-o {path}: this is an input, and would be lost. Name another file.")
 
 
-def write_all(outputs: Sequence[Path], write: Callable[[Path], None], *, quiet: bool) -> None:
-    """Write each file and name it on standard error. Raises :class:`InputError` where one fails."""
+def write_all(
+    outputs: Sequence[Path], write: Callable[[Path], tuple[Path, ...] | None], *, quiet: bool
+) -> None:
+    """Write each file and name it on standard error. Raises :class:`InputError` where one fails.
+
+    What ``write`` gives are the files that it wrote, where it wrote another beside the one asked for.
+    """
     for path in outputs:
         try:
-            write(path)
+            written = write(path)
         except BrokenPipeError:
             raise
         except OSError as error:
             raise InputError(f"-o {path}: {error.strerror or error}.") from error
         if not quiet:
-            print(f"voirdire: wrote {printable(str(path))}", file=sys.stderr)
+            for file in written or (path,):
+                print(f"voirdire: wrote {printable(str(file))}", file=sys.stderr)
 
 
 def show(document: Document, *, brief: bool = False) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voirdire.cli.command import Command, examples
+from voirdire.cli.command import SUFFIXES, Command, examples
 from voirdire.cli.output import check_outputs, format_suffixes, show, working, write_all
 
 DOES_NOT_HOLD = 1
@@ -43,8 +43,7 @@ def reproduce(
             "-o",
             "--output",
             metavar="FILE",
-            help="Write the ledger here too; the suffix picks the format: .html .md .txt for a "
-            "report, .csv .json .parquet for its lines. Repeatable.",
+            help=f"Write the ledger here too; the suffix picks the format: {SUFFIXES}. Repeatable.",
             show_default=False,
         ),
     ] = None,
