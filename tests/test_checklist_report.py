@@ -18,7 +18,6 @@ import pytest
 from tests.checklists import real_bank, verdicts
 from tests.conftest import ROOT
 from voirdire import auditing, plugins
-from voirdire.disclosure import latex
 from voirdire.document import (
     Block,
     Cell,
@@ -32,10 +31,11 @@ from voirdire.document import (
 )
 from voirdire.errors import UsageError
 from voirdire.estimand import Describes
+from voirdire.formats import latex, markdown
 from voirdire.labels import Tag
 from voirdire.reproducing import Ledger, ledger
 from voirdire.stats.base import Family
-from voirdire.wording import plain
+from voirdire.wording import Lead, plain
 
 NAN = float("nan")
 CUTS = [2, 3, 4]
@@ -87,19 +87,22 @@ def answer(found: auditing.Audit, start: str) -> str:
     return next(a for q, a in answers(found).items() if q.startswith(start))
 
 
-def lines(found: auditing.Audit, form: str = "Markdown", judge: str = "") -> dict[str, str]:
-    """The four reporting lines by their title, as they stand in the paste block."""
-    blocks = [
+def lines(found: auditing.Audit, form: str = "", judge: str = "") -> dict[str, str]:
+    """The four reporting lines by their title: plain, or as Markdown or LaTeX has them."""
+    block = next(
         b
         for b in section(found.document, "For the paper")
-        if isinstance(b, Paste) and b.title.endswith(form) and judge in b.title
-    ]
-    texts = [plain(line) for line in blocks[0].lines]
+        if isinstance(b, Paste) and b.title.startswith("Reporting lines") and judge in b.title
+    )
     if form == "LaTeX":
-        pairs = [re.fullmatch(r"\\item\[(.*?)\] (.*)", t) for t in texts[1:-1]]
+        pairs = re.findall(r"^\\item\[\{(.*?)\}\] (.*)$", latex.paste(block), re.M)
+    elif form == "Markdown":
+        pairs = re.findall(r"^- \*\*(.*?)\.\*\* (.*)$", markdown.lines(block), re.M)
     else:
-        pairs = [re.fullmatch(r"- \*\*(.*?)\.\*\* (.*)", t) for t in texts]
-    return {m[1]: m[2] for m in pairs if m is not None}
+        pairs = [
+            (line[0].word, plain(line[1:])) for line in block.lines if isinstance(line[0], Lead)
+        ]
+    return dict(pairs)
 
 
 def value(found: auditing.Audit, statistic: str, **key: str) -> float:
@@ -264,7 +267,7 @@ def test_a_rare_event_under_the_bootstrap_also_has_its_edge_interval(
     both = "0.1 % [0.0, 0.3] (Korn–Graubard [0.0, 0.6])"
     assert f"no on {both} of those that are met" in lines(drawn)["Judge error"]
     assert both in answer(drawn, "Where does it err")
-    assert r"0.1 \% [0.0, 0.3] (Korn--Graubard [0.0, 0.6])" in lines(drawn, "LaTeX")["Judge error"]
+    assert r"0.1\,\% [0.0, 0.3] (Korn--Graubard [0.0, 0.6])" in lines(drawn, "LaTeX")["Judge error"]
     assert "no on 0.1 % [0.0, 0.6] of those" in lines(paper)["Judge error"]
     row = drawn.results.filter(pl.col("statistic") == "false_reject", pl.col("line") == "")
     assert row["method"].to_list() == ["percentile"]
@@ -296,14 +299,13 @@ def test_names_are_no_latex_and_no_markdown() -> None:
     name = r"j_1 \input{x} 50% $a^b$ #*~&<|>"
     found = audit({"gold": matrices["gold"], name: matrices["judge"]})
     line = lines(found, "LaTeX")["Judge error"]
-    shown = latex(name)
-    assert shown in line
+    shown = latex.escape(name)
+    assert rf"\texttt{{{shown}}}" in line.replace(r"\allowbreak{}", "")
     # What is left once the escapes are taken away has no character that LaTeX acts on.
     bare = re.sub(r"\\[A-Za-z]+\{\}|\\[_%$#&{}]", "", shown)
     assert not re.search(r"[\\{}$&#_%~^<>|]", bare)
-    assert r"\*" in lines(found)["Judge error"]
-    assert found.document.blocks
-    text = auditing.format_of("a.tex.md").render(found.document).decode()
+    assert r"\*" in lines(found, "Markdown")["Judge error"]
+    text = auditing.format_of("a.tex").render(found.document).decode()
     assert r"\begin{description}" in text
 
 

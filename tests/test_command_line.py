@@ -107,8 +107,22 @@ def test_an_example_of_the_help_runs(voirdire: Run, tables: Path, line: str) -> 
         encoding="utf-8",
     )
     _write_labels_to_decide_on(tables)
+    _write_two_versions(tables)
     done = voirdire(*shlex.split(line)[1:])
     assert done.returncode == 0, done.stderr
+
+
+def _write_two_versions(folder: Path) -> None:
+    """labels-v1.csv and labels-v2.csv of one grader, and the results of an audit of each."""
+    kinds = ("refusal", "partial", "compliance")
+    for i, name in enumerate(("old", "new")):
+        path = folder / f"labels-v{i + 1}.csv"
+        labels = [kinds[(r * (i + 1)) % 3] for r in range(12)]
+        pl.DataFrame(
+            {"response": [f"r{r}" for r in range(12)], "grader": "judge", "label": labels}
+        ).write_csv(path)
+        audit = vd.audit(vd.read(path, scale=kinds))
+        audit.write(folder / f"{name}-audit.json")
 
 
 def _write_labels_to_decide_on(folder: Path) -> None:

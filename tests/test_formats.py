@@ -223,8 +223,8 @@ def hostile() -> Document:
 
 
 ALL = {f.name: f for f in plugins.load("formats", Format)}
-OURS = ("text", "markdown", "html", "json", "csv", "parquet")
-READABLE = ("text", "markdown", "html", "json", "csv")
+OURS = ("text", "markdown", "html", "latex", "bibtex", "json", "csv", "parquet")
+READABLE = ("text", "markdown", "html", "latex", "bibtex", "json", "csv")
 
 
 # Every format
@@ -260,7 +260,7 @@ def test_a_page_shows_no_control_or_bidirectional_character(name: str, hostile: 
     assert "⟨U+202E⟩" in content
 
 
-@pytest.mark.parametrize("name", ["text", "markdown", "html"])
+@pytest.mark.parametrize("name", ["text", "markdown", "html", "latex"])
 def test_a_reason_for_a_missing_value_is_readable_in_the_page(name: str, hostile: Document) -> None:
     assert "there is nobody to compare with" in ALL[name].render(hostile).decode()
 

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
     from narwhals.typing import IntoFrame
 
-    from voirdire import simulate, stats
+    from voirdire import cards, simulate, stats
     from voirdire.auditing import Audit
+    from voirdire.cards import Card
+    from voirdire.comparing import Comparison
     from voirdire.errors import VoirdireError
     from voirdire.estimate import Estimate, Undefined
     from voirdire.finding import Finding
@@ -31,6 +33,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Audit",
+    "Card",
+    "Comparison",
     "Estimate",
     "Finding",
     "Labels",
@@ -39,6 +43,8 @@ __all__ = [
     "VoirdireError",
     "__version__",
     "audit",
+    "cards",
+    "compare",
     "read",
     "simulate",
     "stats",
@@ -46,6 +52,8 @@ __all__ = [
 
 _HOMES = {
     "Audit": "voirdire.auditing",
+    "Card": "voirdire.cards",
+    "Comparison": "voirdire.comparing",
     "Estimate": "voirdire.estimate",
     "Finding": "voirdire.finding",
     "Labels": "voirdire.labels",
@@ -80,8 +88,31 @@ def audit(labels: Labels, **options: Any) -> Audit:
     return auditing.run(labels, Options.of(labels.options, **options))
 
 
+def compare(
+    old: str | Path | IntoFrame,
+    new: str | Path | IntoFrame | None = None,
+    *,
+    old_grader: str = "",
+    new_grader: str = "",
+    **options: Any,
+) -> Comparison:
+    """Compare two graders, or two versions of one, on their common responses.
+
+    ``old`` and ``new`` are inputs as for :func:`read`, or results of earlier audits (``.json``, ``.csv``,
+    ``.parquet``), which are compared as independent samples; without ``new`` one input holds both.
+    ``old_grader`` and ``new_grader`` name them where an input has several. ``options`` are those of
+    ``voirdire compare --help``. Raises :class:`VoirdireError` where the two cannot be compared.
+    """
+    from voirdire import comparing
+    from voirdire.options import Options
+
+    return comparing.compare(
+        old, new, options=Options.of(**options), old_name=old_grader, new_name=new_grader
+    )
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("simulate", "stats"):
+    if name in ("cards", "simulate", "stats"):
         return importlib.import_module(f"voirdire.{name}")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)

@@ -26,12 +26,16 @@ from voirdire.inputs import rows_of, sources
 from voirdire.labels import ALL_OUTCOMES, Labels, Tag, assemble, gold_name, write_whole
 from voirdire.options import Options
 from voirdire.orders import vote_tags
+from voirdire.responses import responses
 from voirdire.scene import Counts, Estimates, Rate, Scene
+from voirdire.stats import consensus
 from voirdire.stats.base import Family
 from voirdire.wording import listed, plain, plural, printable
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from voirdire.cards import Card
 
 MOST_SLICES = 200
 EXPLORED_VALUES = range(2, 21)  # distinct values of a tag that is looked at unasked
@@ -66,11 +70,61 @@ class Audit:
 
         return results_frame(self.estimates)
 
-    def write(self, path: str | Path) -> None:
-        """Write the report; the suffix picks the format, and a file is only replaced when whole."""
+    def write(self, path: str | Path) -> tuple[Path, ...]:
+        """Write the report; the suffix picks the format, and a file is only replaced when whole.
+
+        Returns the files that were written: the report, and before it what a large page keeps beside
+        itself, so that a page that is there finds its file.
+        """
+        path = Path(path)
         format_ = format_of(path)
         content = format_.render(self.document)
-        write_whole(Path(path), content)
+        beside = {} if format_.beside is None else format_.beside(self.document)
+        files = {path.with_suffix(suffix): data for suffix, data in beside.items()}
+        for file, data in files.items():
+            write_whole(file, data)
+        write_whole(path, content)
+        return (*files, path)
+
+    def card(
+        self,
+        grader: str = "",
+        *,
+        date: str = "",
+        expires: str = "",
+        valid_days: int | None = None,
+    ) -> Card:
+        """The card of one grader: who it is, what was measured, and what it may be used for.
+
+        ``grader`` may be left out where only one is not gold. Days are written YYYY-MM-DD; without
+        ``expires``, and without ``valid_days`` from ``date``, the card says that no expiry was set.
+        Raises :class:`UsageError` for a grader that is not there or is gold, and for bad days.
+        """
+        from voirdire import cards
+
+        options, classes = self.labels.options, self.labels.classes
+        rates = [
+            (rate.name, [c for c, inside in zip(classes, rate.members, strict=True) if inside])
+            for rate in rates_of(self.labels, options)
+        ]
+        return cards.make(
+            self.labels,
+            grader,
+            self.estimates,
+            self.findings,
+            rates,
+            date=date,
+            expires=expires,
+            valid_days=valid_days,
+            version=voirdire.__version__,
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from voirdire import notebook
+
+        gold = gold_name(self.labels.grader_names, self.labels.options)
+        return notebook.audit_html(self, gold)
 
     def __repr__(self) -> str:
         made = [f for f in self.findings if f.state is State.FOUND]
@@ -138,8 +192,20 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
         families,
         listed,
         voirdire.__version__,
+        responses(labels, scene, slices, _voters(scene)),
     )
     return Audit(labels=labels, estimates=listed, findings=ordered, document=document)
+
+
+def _voters(scene: Scene) -> dict[str, tuple[str, ...]]:
+    """Who forms the majority that each grader is held against; the empty name is the whole panel."""
+    if scene.grid is None:
+        return {}
+    panel = consensus.members(scene)
+    if len(panel) < consensus.SMALLEST_PANEL:
+        return {}
+    out = consensus.barred(scene, panel)
+    return {"": panel, **{g: tuple(m for m in panel if m not in no) for g, no in out.items()}}
 
 
 def _refuse_no_judge(labels: Labels) -> None:

@@ -102,6 +102,12 @@ class Estimate:
     def reason(self) -> str:
         return self.value.reason if isinstance(self.value, Undefined) else ""
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from voirdire import notebook
+
+        return notebook.estimate_html(self)
+
     def row(self) -> dict[str, Any]:
         """The estimate as a row of the results table (columns of the contract, unrounded)."""
         interval = self.interval

@@ -46,6 +46,12 @@ class Finding:
     next_step: Text = ()
     weight: float = 0.0
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from voirdire import notebook
+
+        return notebook.finding_html(self)
+
     def record(self) -> dict[str, Any]:
         """The finding as the contract's JSON object."""
         return {

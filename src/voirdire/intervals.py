@@ -91,6 +91,21 @@ def korn_graubard(
     return clopper_pearson(p * effective, effective, level)
 
 
+def mover(
+    one: tuple[float, float, float], other: tuple[float, float, float]
+) -> tuple[float, float]:
+    """The interval of ``one − other`` from their own, as of independent samples: MOVER.
+
+    Each is ``(value, low, high)``, both at one level. The distances of the ends from the values take
+    the place of variances, so that skewed intervals stay skewed. Newcombe 1998, Statistics in Medicine
+    17, p. 873 (shares); Zou and Donner 2008, Statistics in Medicine 27, p. 1693.
+    """
+    (a, a_low, a_high), (b, b_low, b_high) = one, other
+    down = math.hypot(a - a_low, b_high - b)
+    up = math.hypot(a_high - a, b - b_low)
+    return (a - b - down, a - b + up)
+
+
 def poisson_ratio_p(own: float, other: float, ratio: float) -> float:
     """P(X ≤ own) given own + other, where own / other is ``ratio``: the conditional binomial test.
 
