@@ -193,6 +193,25 @@ def test_a_lenient_gate_is_not_allowed_and_no_coefficient_is_reliability(bank: v
     assert {"kr20"} <= {r["statistic"] for r in on_gold}
 
 
+def test_a_rate_is_reported_beside_that_of_gold_where_there_is_one(xstest: vd.Audit) -> None:
+    # GPT-4 gives compliance to 61.9 %, gold to 48.5 %: allowed only with both.
+    card = xstest.card("gpt4_label")
+    assert status_of(card, "report_rate", "1_full_compliance") == "allowed"
+    assert "gold_there" in because(card, "report_rate", "1_full_compliance")
+    counts = vd.audit(vd.read(DATA / "missing_class_a.csv", layout="counts",
+                              scale="refusal,evasion,compliance",
+                              off_scale="gibberish,refused_in_cot"))  # fmt: skip
+    assert "gold_there" not in because(counts.card("Qwen3-8B"), "report_rate", "compliance")
+
+
+def test_a_fact_named_as_a_line_that_is_unknown_stays_a_fact(tmp_path: Path) -> None:
+    about = tmp_path / "about.toml"
+    about.write_text('[judge]\nmodel = "m"\nunknown = "a word of ours"\n', "utf-8")
+    made = vd.audit(vd.read(DATA / "judge_item_bank.csv", **BANK, about=about)).card("judge")
+    assert made.record()["grader"]["other_facts"] == {"unknown (stated)": "a word of ours"}
+    assert not list(problems(made.record(), SCHEMA, SCHEMA))
+
+
 def test_without_gold_nothing_that_needs_it_is_allowed(bank: vd.Audit) -> None:
     frame = bank.labels.frame
     labels = vd.read(DATA / "judge_item_bank.csv", **BANK, graders="judge", gold="none")
@@ -574,6 +593,12 @@ def _edited(path: Path, edit: Mapping[tuple[str | int, ...], Any]) -> None:
         ({("grader", "size"): {"unknown": " "}}, "$.grader.size"),
         ({("bank", "inputs", 0, "sha256"): "abc"}, "$.bank.inputs[0].sha256"),
         ({("uses", 0, "status"): "fine"}, "$.uses[0].status"),
+        ({("grader", "settings"): {"unknown": ""}}, "$.grader.settings.unknown"),
+        ({("grader", "settings"): {"unknown": 0}}, "$.grader.settings.unknown"),
+        ({("grader", "settings"): {"temperature": ""}}, "$.grader.settings.temperature is empty"),
+        ({("grader", "settings"): {"temperature": None}}, "$.grader.settings.temperature is empty"),
+        ({("grader", "other_facts"): {"note": []}}, "$.grader.other_facts.note is empty"),
+        ({("recheck", 2, "now"): {"unknown": ""}}, "$.recheck[2].now"),
         ({("expires",): "2027-02-30"}, "$.expires is 2027-02-30, which is no day"),
         ({("dated",): "2028-01-01"}, "before the card’s date"),
         ({("extra line",): 1}, '$["extra line"] is no line of a card'),
@@ -609,10 +634,13 @@ def test_a_use_that_was_allowed_by_hand_is_seen(
     card["findings"] = [f for f in card["findings"] if f["code"] != "gate_lenient"]
     valid.write_text(json.dumps(card), "utf-8")
     assert _check(capsys, valid)[0] == 1
-    # Another version may have other rules: only the form is held against it.
+    # Another version may have other rules: only the form is held against it, and that is said.
+    assert "not held against" not in said
     card["made_with"]["voirdire"] = "0.0.1"
     valid.write_text(json.dumps(card), "utf-8")
-    assert _check(capsys, valid)[0] == 0
+    status, said = _check(capsys, valid)
+    assert status == 0
+    assert "its uses were not held against its findings: voirdire 0.0.1 made it" in said
     del card["uses"][place]
     card["made_with"]["voirdire"] = vd.__version__
     valid.write_text(json.dumps(card), "utf-8")

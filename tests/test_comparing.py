@@ -460,6 +460,31 @@ def test_few_clusters_come_with_what_was_measured() -> None:
     assert "simulated" in plain(few.sentence)
 
 
+def test_fewer_clusters_than_were_measured_borrow_no_coverage() -> None:
+    names = [f"c{i // 15}" for i in range(60)]
+    old, new = two_by_two(20, 10, 4, 26)
+    made = compared(frame(old, "o", clusters=names), frame(new, "n", clusters=names))
+    (few,) = [f for f in made.findings if f.code == "few_clusters"]
+    assert "With fewer than 10 clusters nothing was measured" in plain(few.sentence)
+    assert "held the truth" not in plain(few.sentence)
+    names = ["one"] * 60
+    made = compared(frame(old, "o", clusters=names), frame(new, "n", clusters=names))
+    (few,) = [f for f in made.findings if f.code == "few_clusters"]
+    assert "no interval" in plain(few.sentence)
+    assert "rest on them" not in plain(few.sentence)
+
+
+def test_nothing_changed_is_clear_only_with_what_could_have_been_seen() -> None:
+    both = frame("abab" * 10, "o"), frame("abab" * 10, "n")
+    (clear,) = [f for f in compared(*both).findings if f.code == "labels_changed"]
+    assert clear.state is State.CLEAR
+    one = [frame("abab", g, clusters=["c"] * 4) for g in "on"]
+    (bare,) = [f for f in compared(*one).findings if f.code == "labels_changed"]
+    assert bare.state is State.CANNOT_TELL
+    assert "unknown share" not in plain(bare.sentence)
+    assert "within an interval" not in said(compared(*one))
+
+
 # --- who and which responses --------------------------------------------------------------------
 
 
@@ -641,6 +666,29 @@ def test_options_files_and_versions_that_differ_are_said(audits: Path) -> None:
     assert "The option scale differs: old a, b, new b, a" in text
     assert "different versions of voirdire" in text
     assert "The audits read different files" in text
+
+
+def test_a_difference_of_results_says_with_itself_what_else_differs(audits: Path) -> None:
+    path = audits / "new-audit.json"
+    content = json.loads(path.read_text())
+    content["options"]["gold"] = "somebody"
+    for one in content["results"]:
+        if one["statistic"] == "rate":
+            one["value"], one["low"], one["high"] = 0.99, 0.98, 0.995
+    path.write_text(json.dumps(content))
+    made = vd.compare(audits / "old-audit.json", path, new_grader="g")
+    found = [f for f in made.findings if f.state is State.FOUND]
+    assert found
+    for one in found:
+        assert "The audits differ in gold and the files that they read" in plain(one.sentence)
+    same = vd.compare(audits / "old-audit.json", audits / "old-audit.json")
+    assert "The audits differ" not in said(same)
+
+
+def test_the_command_to_run_instead_has_the_options_of_the_audits(audits: Path) -> None:
+    made = vd.compare(audits / "old-audit.json", audits / "new-audit.json")
+    text = " ".join(TEXT.render(made.document).decode().split())
+    assert "voirdire compare old.csv new.csv --layout long --scale a,b" in text
 
 
 def test_levels_that_differ_make_no_interval(audits: Path) -> None:

@@ -191,6 +191,27 @@ def test_planning_curves_are_drawn_from_guesses(here: Path, capsys: Page) -> Non
     assert "is for planning_curves" in capsys.readouterr().err
 
 
+def test_differences_of_two_graders_of_one_file_are_drawn(here: Path, capsys: Page) -> None:
+    two = ["--old", "llamaguard2_cf", "--new", "llama3_cf"]
+    given = [a for a in JUDGES if a not in ("--graders", JUDGES[JUDGES.index("--graders") + 1])]
+    assert main(["figure", "differences", *given, *two, "-o", "d.svg"]) == 0
+    assert any("llama3_cf more" in t for t in texts(here / "d.svg"))
+    capsys.readouterr()
+    assert main(["figure", "rate_dots", *JUDGES, *two, "-o", "r.svg"]) == 2
+    assert "--old is for differences" in capsys.readouterr().err
+
+
+def test_graders_that_a_report_does_not_show_are_said(here: Path, capsys: Page) -> None:
+    lines = ["response,grader,label"]
+    lines += [f"r{i},g{g:02d},{'ab'[(i + g) % 2]}" for g in range(45) for i in range(12)]
+    (here / "many.csv").write_text("\n".join(lines), "utf-8")
+    given = ["many.csv", "--scale", "a,b", "-o", "many.csv.svg"]
+    assert main(["figure", "class_shares", *given]) == 0
+    assert "45 graders: the figure has 40 of them" in capsys.readouterr().err
+    assert main(["figure", "class_shares", *given, "--graders", "g01,g44"]) == 0
+    assert "the figure has" not in capsys.readouterr().err
+
+
 def test_a_suffix_that_is_no_figure_is_refused_before_any_work(capsys: Page) -> None:
     assert main(["figure", "class_shares", "no-such-file.csv", "-o", "a.html"]) == 2
     assert ".svg, .pdf, .png or .csv" in capsys.readouterr().err

@@ -249,6 +249,25 @@ def test_the_page_never_scrolls_sideways(
     assert wide <= 0
 
 
+def test_a_long_file_name_in_the_title_is_broken_on_a_narrow_screen(
+    folder: Path, opened: Callable[..., Opened]
+) -> None:
+    lines = [f"r{i},{g},{CLASSES[i % 3]}" for i in range(30) for g in "ab"]
+    made = _rows(folder, "labels_of_two_judges_v2.0522_wide_blanked", "id,grader,label", lines)
+    page = opened(made, viewport={"width": 360, "height": 800}).page
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_an_address_that_is_no_text_is_no_error(
+    report: Callable[[str], Path], opened: Callable[..., Opened]
+) -> None:
+    at = opened(report("long"))
+    at.page.goto(f"{at.address}#responses=%E0%A4%A")
+    at.page.reload()
+    assert not at.page.locator(".sheet").is_visible()
+    at.quiet()
+
+
 def test_tables_and_findings_read_without_script(
     report: Callable[[str], Path], opened: Callable[..., Opened]
 ) -> None:

@@ -18,12 +18,12 @@ import pytest
 import voirdire as vd
 from tests.conftest import DATA, Run
 from voirdire.auditing import Audit
-from voirdire.cli.output import write_all
+from voirdire.cli.output import check_outputs, write_all
 from voirdire.document import Cell, Document, FindingBlock, Kind, Table, cell
 from voirdire.errors import UsageError
 from voirdire.formats import html
 from voirdire.formats.embedded import DIGITS, embedded, packed, safe_json, shared_starts
-from voirdire.formats.overview import brief, lead, side_by_side
+from voirdire.formats.overview import MOST_CLASSES, brief, lead, side_by_side
 from voirdire.selections import amounts, reproduces, selection
 from voirdire.wording import Name, plain
 
@@ -335,6 +335,48 @@ def test_a_big_audit_keeps_its_responses_beside_the_page(
     assert len(beside["data"]["ids"]) == 900
 
 
+def test_what_is_kept_beside_a_page_replaces_its_like_and_nothing_else(
+    eight: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "MOST_BYTES", 1000)
+    other = tmp_path / "audit.responses.json"
+    other.write_text('{"mine": 1}', encoding="utf-8")
+    with pytest.raises(UsageError, match=r"audit\.responses\.json\. A file of that name is there"):
+        eight.write(tmp_path / "audit.html")
+    assert other.read_text(encoding="utf-8") == '{"mine": 1}'
+    assert not (tmp_path / "audit.html").exists()
+    other.write_text('{"voirdire":"responses","mark":"old","data":{}}', encoding="utf-8")
+    eight.write(tmp_path / "audit.html")
+    assert json.loads(other.read_text(encoding="utf-8"))["mark"] != "old"
+
+
+def test_what_may_be_kept_beside_a_page_is_neither_an_input_nor_another_output(
+    tmp_path: Path,
+) -> None:
+    page, kept = tmp_path / "audit.html", tmp_path / "audit.responses.json"
+    with pytest.raises(UsageError, match="which is an input, and would be lost"):
+        check_outputs([page], [str(kept)], [".html", ".json"], what="a report")
+    with pytest.raises(UsageError, match="which is another output, and would be lost"):
+        check_outputs([page, kept], [], [".html", ".json"], what="a report")
+    check_outputs([page, tmp_path / "audit.json"], [], [".html", ".json"], what="a report")
+    check_outputs([tmp_path / "audit.md"], [str(kept)], [".md"], what="a report")
+
+
+def test_a_comparison_keeps_its_many_responses_beside_the_page_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "MOST_BYTES", 1000)
+    table = write_table(tmp_path / "both.csv", 300, 3)
+    made = vd.compare(table, old_grader="g0", new_grader="g1", **WIDE, graders="g0,g1,gold")
+    written = made.write(tmp_path / "compared.html")
+    assert [p.name for p in written] == ["compared.responses.json", "compared.html"]
+    kept = json.loads((tmp_path / "compared.responses.json").read_text(encoding="utf-8"))
+    inside = json.loads(
+        _json((tmp_path / "compared.html").read_text(encoding="utf-8"))["selections"]
+    )
+    assert inside["mark"] == kept["mark"]
+
+
 def test_the_command_line_names_every_file_that_it_wrote(
     eight: Audit,
     tmp_path: Path,
@@ -502,6 +544,39 @@ def test_the_summary_says_what_the_judge_of_xstest_does_and_what_to_write(xstest
     assert "Do not report the rate of 3_partial_refusal from gpt4_label alone" in plain(
         made.steps[0]
     )
+
+
+def test_the_rows_of_an_input_are_those_of_its_file(xstest: Audit) -> None:
+    assert [one.rows for one in xstest.document.inputs] == [2250]
+
+
+def test_a_lost_class_has_the_rates_beside_those_of_gold_in_the_summary(xstest: Audit) -> None:
+    # 1,385 of 2,239 and 1,091 of 2,250; 1,414 of 2,239 and 1,267 of 2,250.
+    assert plain(brief(xstest.document).found[0][1]).endswith(
+        " Its rate of 1_full_compliance is 61.9 %, gold’s is 48.5 %; of non_2_full_refusal is 63.2 %, "
+        "gold’s is 56.3 %."
+    )
+
+
+def test_an_audit_in_which_no_call_gave_a_label_is_a_page_too(tmp_path: Path) -> None:
+    table = tmp_path / "none.csv"
+    table.write_text("id,a,b\n" + "".join(f"r{i},NA,NA\n" for i in range(5)), encoding="utf-8")
+    made = vd.audit(vd.read(table, layout="wide", response="id", graders="a,b", missing="NA"))
+    assert made.labels.classes == ()
+    assert "In two minutes</h2>" in html.render(made.document).decode()
+
+
+def test_with_many_classes_the_summary_and_the_rates_stand_without_bars(tmp_path: Path) -> None:
+    scale = [f"k{i:02d}" for i in range(MOST_CLASSES + 1)]
+    table = tmp_path / "many.csv"
+    lines = (f"r{i},{scale[i % 13]},{scale[i * i % 13]}\n" for i in range(120))
+    table.write_text("id,gold,a\n" + "".join(lines), encoding="utf-8")
+    made = vd.audit(vd.read(table, layout="wide", response="id", gold="gold", scale=scale))
+    side = side_by_side(made.document)
+    assert side is not None
+    assert plain(side.heads[0].title) == "rate of k12"
+    assert side.legend == ()
+    assert "In two minutes</h2>" in html.render(made.document).decode()
 
 
 def test_the_summary_of_a_bank_has_a_row_for_every_cut(bank: Audit) -> None:

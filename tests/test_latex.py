@@ -200,6 +200,12 @@ def test_a_long_table_runs_over_pages() -> None:
     assert r"\begin{table}" not in made
 
 
+def test_a_table_whose_rows_are_two_lines_high_runs_over_pages_before_it_fills_one() -> None:
+    names = [f"g{i}" for i in range(latex.MOST_ROWS)]
+    assert r"\begin{longtable}" not in latex.table(rates(names))
+    assert r"\begin{longtable}" in latex.table(rates(names, columns=6))
+
+
 def test_labels_of_tables_are_unique() -> None:
     for name, report in REPORTS.items():
         found = re.findall(r"\\label\{([^}]*)\}", render(report()).decode())

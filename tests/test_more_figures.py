@@ -15,7 +15,7 @@ import voirdire as vd
 from tests import drawn
 from tests.test_figures import NASTY, SVG, TOP, parsed, words
 from voirdire import plugins
-from voirdire.document import Figure
+from voirdire.document import Figure, Table
 from voirdire.figures.base import Drawing
 from voirdire.figures.coverage import DRAWING as COVERAGE
 from voirdire.figures.flow_bands import DRAWING as FLOWS
@@ -528,3 +528,18 @@ def test_the_texts_of_figures_keep_names_apart_from_sentences() -> None:
             assert names_in(block.alt), block.name
             assert "g0" not in "".join(p for p in block.alt if isinstance(p, str)), block.name
     assert seen == {"class_shares", "rate_dots", "people_axis", "flow_bands", "kept_moved", "kappa_rate", "pairwise_matrix"}  # fmt: skip
+
+
+def test_figures_of_a_large_panel_hold_all_graders_and_its_tables_the_first() -> None:
+    names = [f"g{i}" for i in range(45)]
+    frame = pl.DataFrame(
+        {"id": list("abcdefgh"), **{g: ["low", "top"] * 4 for g in names}},
+    )
+    audit = vd.audit(
+        vd.read(frame, layout="wide", response="id", graders=names, scale=["low", "top"])
+    )
+    blocks = audit.document.blocks
+    shares = next(b for b in blocks if isinstance(b, Figure) and b.name == "class_shares")
+    table = next(b for b in blocks if isinstance(b, Table) and b.title == "Labels by class")
+    assert [row["grader"] for row in shares.data["rows"]] == names
+    assert len(table.rows) == 40

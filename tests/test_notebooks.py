@@ -151,6 +151,18 @@ def test_names_are_text_and_nothing_else() -> None:
     assert "⟨U+202E⟩" in shown(made).said
 
 
+def test_a_long_name_is_cut_so_that_numbers_stay_in_sight() -> None:
+    long = "judge-" + "x" * 200
+    labels = vd.read(frame(("a", long, "gold")), scale=SCALE)
+    for html in (labels._repr_html_(), vd.audit(labels)._repr_html_()):
+        rows = re.findall(r"<td[^>]*>(.*?)</td>", html)
+        held = [r for r in rows if "judge-xx" in r]
+        assert held
+        for inside in held:
+            assert f'title="{long}"' in inside
+            assert len(re.sub("<[^>]*>", "", inside)) < 60
+
+
 def test_many_graders_and_classes_are_counted_and_not_shown_all() -> None:
     rows = [(f"r{i}", f"g{g:02}", f"k{i % 12:02}") for i in range(24) for g in range(30)]
     labels = vd.read(pl.DataFrame(rows, schema=["response", "grader", "label"], orient="row"))

@@ -13,10 +13,13 @@ import pytest
 
 import voirdire as vd
 from tests.test_figures import NASTY, SVG, parsed, words
+from voirdire import selections
 from voirdire.auditing import Audit
 from voirdire.document import Figure, Table
+from voirdire.errors import UsageError
 from voirdire.figures.phrasing_components import DRAWING
 from voirdire.finding import State
+from voirdire.options import Options
 from voirdire.stats import phrasing, random_effects
 from voirdire.stats.random_effects import (
     analysis_of_variance,
@@ -191,6 +194,143 @@ def test_numbers_flip_at_a_cut() -> None:
     found = audit(table([[4, 6], [1, 2], [5, 7], [5, 4]]), cut=[5])
     assert value(found, "flip_rate", cut="") == 1
     assert value(found, "flip_rate", cut="5") == 0.5
+
+
+KEYS = ["statistic", "grader", "other", "class", "to_class", "line", "cut", "slice"]
+OF_STUDY = "^(component|dependability)_"
+
+
+def drawn_scores(n: int = 24, *, votes: int = 1, seed: int = 1) -> list[list[Any]]:
+    rng = np.random.default_rng(seed)
+    y = 5 + 2 * rng.normal(size=(n, 1, 1)) + np.array([0.0, -1.0, 1.0])[:, None]
+    y = np.round(y + rng.normal(size=(n, 3, votes)), 1)
+    return [[tuple(c) if votes > 1 else c[0] for c in row] for row in y.tolist()]
+
+
+@pytest.mark.parametrize("votes", [1, 3])
+def test_decisions_at_a_cut_have_the_components_of_noughts_and_ones(votes: int) -> None:
+    scores = drawn_scores(votes=votes)
+    passed = np.asarray(scores).reshape(24, 3, votes) >= 4.5
+    found = audit(table(scores), cut=["4.5", 6])
+    # The same study of the decisions alone, as labels.
+    alone = audit(table(np.where(passed, 1, 0).tolist()))
+    at = found.results.filter(pl.col("statistic").str.contains(OF_STUDY), cut="4.5")
+    one = alone.results.filter(pl.col("statistic").str.contains(OF_STUDY))
+    assert at.drop("cut").equals(one.drop("cut"))
+    assert at["statistic"].n_unique() == len(at) == (9 if votes == 1 else 11)
+    used = at.filter(pl.col("statistic").is_in(["component_response", "component_phrasing"]))
+    assert used["method"].to_list() == ["modified_large_sample"] * 2
+
+
+def test_rows_at_cuts_stand_beside_rows_that_stay_as_they_are() -> None:
+    frame = table(drawn_scores())
+    without, beside = audit(frame).results, audit(frame, cut=[0.5, 5]).results
+    assert beside.filter(cut="").equals(without)
+    assert len(beside.select(KEYS).unique()) == len(beside)
+    assert sorted(beside["cut"].unique()) == ["", "0.5", "5"]
+
+
+def test_a_checklist_has_components_at_each_cut_with_unique_rows() -> None:
+    found = bank(verdicts(), cut=[2, 3]).results
+    assert len(found.select(KEYS).unique()) == len(found)
+    rows = found.filter(pl.col("statistic").str.contains("^component_phrasing|dependability_"))
+    assert {"2", "3"} < set(rows.drop_nulls("value")["cut"])
+    study = pl.col("statistic").str.contains(OF_STUDY) & (pl.col("cut") == "")
+    assert found.filter(study).equals(bank(verdicts()).results.filter(study))
+
+
+def test_the_report_has_decisions_beside_scores(tmp_path: Path) -> None:
+    found = audit(table(drawn_scores()), cut=["0.5", 5])
+    text = report(found, tmp_path)
+    # Three components and dependability, in a table that may come in two.
+    assert text.count("judge score") in (4, 5)
+    assert "judge pass at a cut of 5 Responses" in text
+    assert "all decisions at this cut are the same: there is no variance to divide" in text
+    assert " of component" not in report(audit(table(drawn_scores())), tmp_path)
+
+
+def test_a_cut_beyond_all_scores_lets_nothing_pass() -> None:
+    scores = [[0.1, 0.2], [0.3, 0.3], [0.2, 0.1]]
+    found = audit(table(scores), cut=["0.3", 9, -2])
+    assert value(found, "flip_rate", cut="9") == value(found, "flip_rate", cut="-2") == 0
+    # 0.3 is 0.3: no rounding of floats decides.
+    assert value(found, "flip_rate", cut="0.3") == 0
+    assert value(found, "component_response", cut="0.3") > 0
+    estimate = next(e for e in found.estimates if e.statistic == "flip_rate" and e.key.cut == "9")
+    held = found.document.responses
+    assert held is not None
+    chosen = selections.selection(held, estimate.statistic, estimate.key)
+    assert chosen is not None
+    assert not selections.amounts(held, chosen.conditions).any()
+    assert selections.amounts(held, chosen.within).all()
+
+
+@pytest.mark.parametrize(
+    ("given", "held"),
+    [("5", "5"), ("5.0", "5"), (5.0, "5"), ("0.50", "0.5"), (-0.5, "-0.5"), ("-0", "0"), (1e300, "1e+300")],
+)  # fmt: skip
+def test_the_text_of_a_cut_is_the_shortest(given: Any, held: str) -> None:
+    assert [str(c) for c in Options.of(cut=[given]).cut] == [held]
+
+
+@pytest.mark.parametrize("bad", ["nan", "inf", "x", "", True, "1,5"])
+def test_a_cut_that_is_no_finite_number_is_refused(bad: Any) -> None:
+    with pytest.raises(UsageError, match=r"--cut .* is not a finite number: write one such as"):
+        Options.of(cut=[bad])
+
+
+@pytest.mark.parametrize(
+    ("cut", "says"),
+    [(0.5, "from 1 to 4"), (0, "from 1 to 4"), (2.5, "--cut 3 the same"), (9, "longest checklist")],
+)
+def test_a_checklist_takes_whole_numbers_of_lines(cut: float, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        bank(verdicts(), cut=[cut])
+
+
+def test_clusters_with_cells_missing_say_why_there_is_no_interval() -> None:
+    frame = table(drawn_scores()).with_columns(pl.col("response").str.slice(-1).alias("cluster"))
+    frame = frame.with_columns(
+        label=pl.when((pl.col("response") == "r1") & (pl.col("phrasing") == "p2"))
+        .then(pl.lit("?"))
+        .otherwise("label")
+    )
+    found = audit(frame, failed={"?": "unparsed"}, cut=[5])
+    for cut in ("", "5"):
+        why = {
+            e.statistic: e.no_interval
+            for e in found.estimates
+            if e.key.cut == cut and e.statistic.startswith(("component_", "dependability_"))
+        }
+        for name in ("component_response", "component_residual", "dependability_fixed"):
+            assert why[name] == phrasing.GROUPED
+        assert not why["component_phrasing"]
+        assert not why["dependability_single"]
+
+
+def test_calls_without_a_phrasing_beside_named_ones_are_a_phrasing_and_said() -> None:
+    frame = table(SIX, gold=[1, 0, 1, 1, 0, 0])
+    blank = frame.with_columns(pl.col("phrasing").replace({"p2": None}))
+    labels = vd.read(blank, layout="long", phrasing="phrasing", vote="vote", gold="gold")
+    said = [plain(n) for n in labels.notices]
+    (one,) = (n for n in said if "name no phrasing" in n)
+    assert one.startswith("6 calls of judge name no phrasing")
+    assert "write its name into the column phrasing" in one.lower()
+    assert set(labels.frame.filter(pl.col("grader").cast(pl.String) == "gold")["phrasing"]) == {
+        None
+    }
+    found = vd.audit(labels)
+    assert value(found, "component_residual") == pytest.approx(1 / 5)
+    assert value(found, "phrasing_shift", line="(unnamed)") == pytest.approx(0)
+
+
+def test_one_named_phrasing_beside_none_is_a_study_of_two() -> None:
+    frame = table([row[:2] for row in SIX]).with_columns(pl.col("phrasing").replace({"p2": None}))
+    labels = vd.read(frame, layout="long", phrasing="phrasing", vote="vote")
+    said = " ".join(plain(n) for n in labels.notices)
+    assert "(unnamed)" in said
+    assert "All rows are of one phrasing" not in said
+    assert value(vd.audit(labels), "flip_rate") == 2 / 6
 
 
 def test_the_plain_function() -> None:
@@ -597,16 +737,21 @@ def test_totals_of_a_checklist_are_scores_and_pass_or_fail_flips(tmp_path: Path)
         .to_numpy()
     )
     raw = analysis_of_variance(totals).raw
-    at = {"grader": "judge", "other": "phrasings"}
+    at = {"grader": "judge", "other": "phrasings", "cut": ""}
     assert value(found, "component_response_raw", **at) == pytest.approx(raw["p"])
     assert value(found, "component_residual", **at) == pytest.approx(raw["pi"])
-    assert value(found, "component_phrasing_raw") == pytest.approx(raw["i"])
+    assert value(found, "component_phrasing_raw", cut="") == pytest.approx(raw["i"])
     # The components over positions of the checklist stand beside them, as ever.
     assert value(found, "component_response", grader="judge", other="") < 0.25
     for cut in (2, 3):
         passed = totals >= cut
         flips = (passed.any(axis=1) & ~passed.all(axis=1)).mean()
         assert value(found, "flip_rate", cut=str(cut)) == pytest.approx(flips)
+        decided = analysis_of_variance(passed.astype(float)).raw
+        one = {"grader": "judge", "cut": str(cut)}
+        assert value(found, "component_response_raw", **one) == pytest.approx(decided["p"])
+        assert value(found, "component_phrasing_raw", **one) == pytest.approx(decided["i"])
+        assert value(found, "component_residual_raw", **one) == pytest.approx(decided["pi"])
     text = report(found, tmp_path)
     assert "pass at a cut of 2" in text
     whole = " ".join((tmp_path / "audit.txt").read_text(encoding="utf-8").split())
@@ -653,8 +798,17 @@ def test_a_figure_shows_each_component_with_its_ends_and_an_arrow_where_it_is_cu
     texts = words(root)
     assert any("0.177 [0.050, 7.000]" in t for t in texts)
     assert any("0.000 (−0.030)" in t for t in texts)
-    # Seven is forty times the estimate: the line ends in an arrow.
+    # Seven is forty times the estimate: the line ends in an arrow, and the drawing says so.
     assert len(list(root.iter(f"{SVG}path"))) == 1
+    assert any("an arrow marks" in t for t in texts)
+    within = drawn()
+    within["graders"][0]["components"][0]["high"] = 0.2
+    root = parsed(DRAWING, within)
+    assert not list(root.iter(f"{SVG}path"))
+    assert DRAWING.lines is not None
+    drawing = " ".join([*words(root), *DRAWING.lines(within, 100, False)])
+    assert "rrow" not in drawing
+    assert "An arrow marks" in " ".join(DRAWING.lines(drawn(), 100, False))
     assert "for these phrasings only" in " ".join(words(parsed(DRAWING, drawn(fixed=True))))
 
 
@@ -831,6 +985,6 @@ def test_coverage_of_intervals_of_uneven_clusters(gone: float) -> None:
         squares = phrasing._implied(found, likely["rows"], likely["residual"], np.isfinite(y), of)
         phrasing._cluster_intervals(study, squares, 0.95)
         for i, name in enumerate(("component_cluster", "component_cluster_phrasing")):
-            low, high, _ = study.intervals[name]
+            low, high, _ = study.intervals["", name]
             held[i] += low <= truth[i] <= high
     assert (held / studies > 0.95 - 3 * math.sqrt(0.95 * 0.05 / studies)).all(), held / studies

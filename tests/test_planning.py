@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import polars as pl
 import pytest
 
 import voirdire as vd
@@ -291,6 +292,16 @@ def test_no_number_finds_half_a_collapse() -> None:
     assert needed.reached < 0.5
     with pytest.raises(UsageError, match="at least 3 graders"):
         planning.collapse_power(planning.Collapse(ratio=0.1, share=0.1, graders=2), 100)
+
+
+@pytest.mark.parametrize("scale", ["", "1,2,3,4,5"])
+def test_no_collapse_is_planned_where_the_rule_is_not_applied(scale: str) -> None:
+    rows = [(f"r{i}", g, str(1 + (i * i + j) % 5)) for i in range(60) for j, g in enumerate("abc")]
+    frame = pl.DataFrame(rows, schema=["response", "grader", "label"], orient="row")
+    of = planning.pilot(vd.read(frame, layout="long", **({"scale": scale} if scale else {})))
+    assert not of.classes
+    asked = planning.answers(Guesses(class_share=0.1, runs=20), of)  # a stated one is planned for
+    assert [a.statistic for a in asked if "collapse" in a.statistic]
 
 
 def test_clusters_too_large_to_simulate_are_planned_with_smaller_ones() -> None:
@@ -605,3 +616,16 @@ def test_names_of_a_pilot_stay_names() -> None:
     answer = planning.answers(Guesses(runs=50), of)[0]
     assert any(not isinstance(part, str) for part in answer.whose)
     assert "harmbench_cf" in plain(answer.whose)
+
+
+def test_the_labels_of_a_planned_collapse_have_the_correlation_that_was_said() -> None:
+    """One-way analysis of variance of the class, over clusters of 40 labels of one grader."""
+    of = planning.Collapse(ratio=0.999, share=0.3, per_cluster=40, correlation=0.2, gold=True)
+    clusters, size = 4000, 40
+    own, _ = planning.collapse._panels(of, np.random.default_rng(3), 1, clusters, size)
+    share = own[0] / size
+    between = size * share.var(ddof=1)
+    within = (share * (1 - share)).sum() * size / (clusters * (size - 1))
+    found = (between - within) / (between + (size - 1) * within)
+    # The ICC of 4,000 clusters has a standard error of about (1 − ρ) √(2 / 4,000) (ρ + (1 − ρ) / 40).
+    assert abs(found - 0.2) < 4 * 0.0062

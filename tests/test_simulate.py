@@ -462,7 +462,7 @@ def test_the_two_cells_are_outlined_and_the_shade_repeats_the_number() -> None:
         for rect in root.iter(f"{SVG}rect")
         if (title := rect.find(f"{SVG}title")) is not None
     }
-    assert "vd-ramp-0" in fills["spread 0, error 0 %: -0.100"]
+    assert "vd-ramp-0" in fills["spread 0, error 0 %: −0.100"]
     assert "vd-ramp-9" in fills["spread 1, error 0 %: 0.950"]
     assert fills["spread 1, error 50 %: –"] == "none"
     assert "[0.050]" in "\n".join(GRID.lines(data, 80, False))  # type: ignore[misc]

@@ -178,6 +178,40 @@ def test_all_statistics_of_the_spread_stand_under_both_rules() -> None:
     assert names["votes:first"] <= names[""]
 
 
+def test_phrasings_are_no_votes_of_the_spread() -> None:
+    # One call a phrasing: nothing was repeated, so no rule for votes makes a difference.
+    table = frame({"g": G, "h": H}).rename({"vote": "phrasing"})
+    found = vd.audit(
+        vd.read(table, layout="long", scale=SCALE, phrasing="phrasing", outcome="outcome")
+    )
+    assert not found.results.filter(pl.col("other").str.starts_with("votes:")).height
+
+
+def test_repeats_under_each_phrasing_are_its_votes() -> None:
+    # Two responses under two phrasings, three calls each. First: a y n, b y y: three of four.
+    # Majority: a n n, b y n: one of four. All calls of a response in one, the first would be y y.
+    calls = {"a": {"p": "ynn", "q": "nny"}, "b": {"p": "yyn", "q": "ynn"}}
+    rows: list[dict[str, str | None]] = [
+        {"response": r, "grader": "g", "phrasing": p, "vote": str(v), "label": CLASS[c]}
+        for r, under in calls.items()
+        for p, text in under.items()
+        for v, c in enumerate(text)
+    ]
+    rows += [
+        {"response": r, "grader": "h", "phrasing": None, "vote": "0", "label": CLASS[c]}
+        for r, c in (("a", "y"), ("b", "n"))
+    ]
+    found = vd.audit(
+        vd.read(pl.DataFrame(rows), layout="long", scale=SCALE, phrasing="phrasing", vote="vote")
+    )
+    for rule, apart in (("first", 3 / 4 - 1 / 2), ("majority", 1 / 2 - 1 / 4)):
+        held = row(found, "rate_range", **{"class": "yes", "other": f"votes:{rule}"})
+        assert held["value"] == pytest.approx(apart), rule
+        ratio = row(found, "rate_max_over_min", **{"class": "yes", "other": f"votes:{rule}"})
+        assert ratio["value"] == pytest.approx(1.5 if rule == "first" else 2)
+        assert ratio["clusters"] == 2
+
+
 def test_an_unread_first_vote_gives_way_to_the_first_that_can_be_read() -> None:
     found = audit(frame({"g": ["?y", "?n", "yn"], "h": ["y", "n", "y"]}), vote_rule="first")
     assert row(found, "label_count", grader="g", **{"class": "yes"})["value"] == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
@@ -74,17 +75,11 @@ class Audit:
         """Write the report; the suffix picks the format, and a file is only replaced when whole.
 
         Returns the files that were written: the report, and before it what a large page keeps beside
-        itself, so that a page that is there finds its file.
+        itself, so that a page that is there finds its file. Raises :class:`UsageError` where that
+        would replace a file of something else.
         """
         path = Path(path)
-        format_ = format_of(path)
-        content = format_.render(self.document)
-        beside = {} if format_.beside is None else format_.beside(self.document)
-        files = {path.with_suffix(suffix): data for suffix, data in beside.items()}
-        for file, data in files.items():
-            write_whole(file, data)
-        write_whole(path, content)
-        return (*files, path)
+        return write_report(path, self.document, format_of(path).render(self.document))
 
     def card(
         self,
@@ -142,6 +137,33 @@ def format_of(path: str | Path) -> Format:
     raise UsageError(
         f"{path}: no format is written as {suffix or 'a file without suffix'}. Use {known}."
     )
+
+
+def write_report(path: Path, document: Document, content: bytes) -> tuple[Path, ...]:
+    """Write a report and, before it, what its format keeps beside it; the files that were written.
+
+    Raises :class:`UsageError`, with nothing written, where a file of that name is there and is none
+    that was kept beside a report before.
+    """
+    beside = format_of(path).beside
+    files = {path.with_suffix(s): data for s, data in beside(document).items()} if beside else {}
+    for file, data in files.items():
+        head = data[: data.index(b",") + 1]  # what such a file starts with, whatever it holds
+        if file.exists() and not _starts_with(file, head):
+            raise UsageError(
+                f"{path}: its responses are kept beside it, in {file.name}. A file of that name is there "
+                "and holds something else: move it, or name another file."
+            )
+    for file, data in (*files.items(), (path, content)):
+        write_whole(file, data)
+    return (*files, path)
+
+
+def _starts_with(file: Path, head: bytes) -> bool:
+    if not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(len(head)) == head
 
 
 def run(labels: Labels, options: Options | None = None) -> Audit:
@@ -469,6 +491,15 @@ def _check_cuts(verdicts: Bank, options: Options) -> None:
             raise UsageError(
                 f"--cut {cut}: the longest checklist has {plural(longest, 'line')}, so no response "
                 "could pass."
+            )
+        if cut < 1:
+            raise UsageError(
+                f"--cut {cut}: a gate asks for at least 1 line. Give a whole number from 1 to {longest}."
+            )
+        if not isinstance(cut, int):
+            raise UsageError(
+                f"--cut {cut}: a gate of a checklist counts lines, so its cut is a whole number. With "
+                f"--cut {math.ceil(cut)} the same responses pass."
             )
 
 

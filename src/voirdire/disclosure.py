@@ -61,7 +61,7 @@ class Account:
 
     @property
     def cuts(self) -> list[int]:
-        return sorted(set(self.scene.options.cut))
+        return list(self.scene.options.gates)
 
     @property
     def middle(self) -> int | None:

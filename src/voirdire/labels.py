@@ -39,6 +39,7 @@ from voirdire.wording import Name, Text, listed, plain, plural, printable, say
 Array = np.ndarray[Any, Any]
 
 ALL_OUTCOMES = (*OUTCOMES, MISSING)
+UNNAMED = "(unnamed)"  # the phrasing of calls that name none, of a grader that names others
 LARGEST_WEIGHT = 1e12
 # Columns of our own while labels are assembled: no column of a user has a zero byte in its name.
 _CLASS, _OUTCOME = "\0class", "\0outcome"
@@ -341,6 +342,8 @@ def assemble(parts: Sequence[Rows], options: Options) -> Labels:
     if kind == "labels":
         notices[:0] = _gold_apart(frame, gold_name(names, options))
         notices += _kinds_of_labels(frame, parts, names, options)
+    if kind != "counts" and not options.step:
+        frame = _named_wordings(frame, options, notices)
     notices += _unused_facts(frame, names, tags, options)
     if kind == "counts":
         notices += _unused_options(options)
@@ -1007,6 +1010,42 @@ def _all_differ(frame: pl.DataFrame, keys: Sequence[str]) -> bool:
     seen = np.zeros(size, dtype=np.bool_)
     seen[place] = True
     return int(seen.sum()) == len(frame)
+
+
+def _named_wordings(frame: pl.DataFrame, options: Options, notices: list[Text]) -> pl.DataFrame:
+    """The table where calls without a phrasing have one, ``(unnamed)``, if their grader names others.
+
+    Without it they would be in no study, or pass for repeats of the named ones. People and gold, who
+    name none at all, stay as they are.
+    """
+    if blank(frame, "phrasing"):
+        return frame
+    named, grader = pl.col("phrasing").is_not_null(), pl.col("grader").cast(pl.String)
+    mixed = (
+        frame.filter(pl.col("outcome").cast(pl.String) != MISSING)
+        .group_by(grader)
+        .agg(named.sum().alias("named"), (~named).sum().alias("unnamed"))
+        .filter((pl.col("named") > 0) & (pl.col("unnamed") > 0))
+        .sort("grader")
+    )
+    if not len(mixed):
+        return frame
+    graders = mixed["grader"].to_list()
+    notices.append(
+        say(
+            "{n} of {graders} name{s} no phrasing, while others do: they count as a phrasing of their own, "
+            "{unnamed}. Write its name into {column}; leave rows out whose wording is not known.",
+            n=plural(calls := int(mixed["unnamed"].sum()), "call"),
+            s="s" if calls == 1 else "",
+            graders=listed(graders, most=6),
+            unnamed=Name(UNNAMED),
+            column=say("the column {column}", column=Name(options.phrasing))
+            if options.phrasing
+            else "the column of the phrasing",
+        )
+    )
+    filled = pl.when(~named & grader.is_in(graders)).then(pl.lit(UNNAMED)).otherwise("phrasing")
+    return frame.with_columns(filled.alias("phrasing"))
 
 
 def _note_turned_steps(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,8 +28,9 @@ from voirdire.errors import VoirdireError
 from voirdire.grid import NO_MAJORITY
 from voirdire.inputs import reader_of, rows_of, sources
 from voirdire.labels import Grader, Labels, assemble
-from voirdire.options import Options, typed_wordings
+from voirdire.options import Options
 from voirdire.orders import ORDER, orders_of, pair_of
+from voirdire.readers._suggest import given, typed
 from voirdire.rows import CANONICAL
 from voirdire.scene import UNREAD_LIMIT, Scene, calls_of
 from voirdire.source import Source
@@ -90,7 +91,7 @@ def document(
         blocks.append(
             Paste(
                 title="The audit",
-                lines=((Name(_command(found, options, _cut(scene, options))),),),
+                lines=((Name(_command(inputs, options, _cut(scene, options))),),),
                 command=True,
             )
         )
@@ -556,43 +557,19 @@ def _cut(scene: Scene, options: Options) -> int:
     return (int(scene.bank.length.max(initial=1)) + 1) // 2
 
 
-def _command(found: Sequence[Source], options: Options, cut: int = 0) -> str:
-    """The command that audits this, as it was looked at; ``cut`` above 0 is put in."""
-    words = ["voirdire", "audit"]
-    words += [
-        "-"
-        if s.name == "standard input"
-        else str(s.path)
-        if s.path and not s.path.is_absolute()
-        else s.name
-        for s in found
-    ]
-    default = Options()
-    for name in options.changed():
-        value = getattr(options, name)
-        flag = "--" + name.replace("_", "-")
-        if value == getattr(default, name) or name == "about":
-            continue
-        if name in ("map", "failed", "drop"):
-            words += [w for old, new in value for w in (flag, f"{old}={new}")]
-        elif name in ("range", "rate", "derived_from"):
-            words += [w for key, members in value for w in (flag, f"{key}={'+'.join(members)}")]
-        elif name == "phrasings":
-            words += [w for text in typed_wordings(value) for w in (flag, text)]
-        elif name == "recode":
-            words += [w for column, old, new in value for w in (flag, f"{column}:{old}={new}")]
-        elif name in ("missing", "by", "cut", "standardise"):
-            words += [w for one in value for w in (flag, str(one))]
-        elif isinstance(value, tuple):
-            words += [flag, ",".join(v.replace(",", "\\,") for v in value)]
-        elif value is True:
-            words.append(flag)
-        else:
-            words += [
-                flag,
-                counted(value) if isinstance(value, float) and value >= 1 else str(value),
-            ]
+def _command(inputs: Sequence[Any], options: Options, cut: int = 0) -> str:
+    """The command that audits this, as it was looked at; ``cut`` above 0 is put in.
+
+    It names what the user named: a folder, not the files in it, of which some may be left out.
+    """
+    words = ["voirdire", "audit", *map(_word, inputs), *given(options)]
     if cut:
         words += ["--cut", str(cut)]
-    words += ["-o", "audit.html"]
-    return " ".join(shlex.quote(w) for w in words)
+    return typed([*words, "-o", "audit.html"])
+
+
+def _word(one: Any) -> str:
+    """An input as it was typed."""
+    if isinstance(one, str | Path):
+        return str(one)
+    return one.argument if isinstance(one, Source) else "FRAME"

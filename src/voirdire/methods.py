@@ -331,7 +331,7 @@ def _left_out(prose: _Prose, labels: Labels, scene: Scene, estimates: Estimates)
             source = f"results: outcome_count, class {outcome}, summed over graders"
             parts += [", " if i else "", Traced(counted(n), f"calls {outcome}", source)]
             parts.append(f" {outcome.replace('_', ' ')}")
-        prose.say(f" Calls that gave no {what} are left out of it and never count as a class (")
+        prose.say(f" Calls that gave no {what} are left out and never count as a class (")
         prose.say(tuple(parts), ").")
     elif labels.kind != "counts":
         prose.say(f" Every call gave a {what}.")

@@ -28,6 +28,7 @@ MOST_CLASSES = 8
 MOST_FINDINGS = 12
 MOST_EVIDENCE = 8
 MOST_RATES = 2
+LONGEST_NAME = 48  # of a name in a table; a longer one is cut in the middle, whole on hovering
 
 _GREY = "rgba(128,128,128,"
 _PANEL = (
@@ -55,6 +56,16 @@ def _said(text: Text | Name | str) -> str:
         else escape(printable(str(p)))
         for p in parts
     )
+
+
+def _named(name: str) -> str:
+    """A name in a table: a long one is cut, so that the numbers beside it stay in sight."""
+    shown = printable(name)
+    if len(shown) <= LONGEST_NAME:
+        return _said(Name(name))
+    half = (LONGEST_NAME - 1) // 2
+    cut = _said(Name(f"{shown[:half]}…{shown[-half:]}"))
+    return f'<span title="{escape(shown, quote=True)}">{cut}</span>'
 
 
 def _muted(html: str) -> str:
@@ -173,7 +184,7 @@ def finding_html(finding: Finding) -> str:
         rows.append(
             (
                 escape(one.estimand.title),
-                ", ".join(_said(Name(v)) for v in of),
+                ", ".join(_named(v) for v in of),
                 _number(cell(one)),
                 n,
             )
@@ -217,7 +228,7 @@ def labels_html(labels: Labels, gold: str) -> str:
         role = roles.get(grader, "person" if labels.by_name[grader].person else "")
         role = "" if role == grader else role
         held = counts.get(grader, {})
-        named = _said(Name(grader)) + (f" {_muted(role)}" if role else "")
+        named = _named(grader) + (f" {_muted(role)}" if role else "")
         cells = [_count(held.get(c, 0.0)) for c in classes]
         rows.append((named, *cells, _count(held.get("", 0.0))))
     heads = [words.get(c) or Name(c) for c in classes]
@@ -296,7 +307,7 @@ def _graders(audit: Audit, gold: str) -> str:
         role = {gold: "gold", labels.options.reference: "reference"}.get(
             grader, "person" if labels.by_name[grader].person else ""
         )
-        row = [_said(Name(grader)) + (f" {_muted(role)}" if role and role != grader else "")]
+        row = [_named(grader) + (f" {_muted(role)}" if role and role != grader else "")]
         of = [e for e in audit.estimates if e.key.grader == grader and not e.key.slice]
         if labels.kind == "checklist":
             for _, statistic, cut in asked:

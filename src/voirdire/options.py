@@ -16,6 +16,7 @@ from voirdire.errors import InputError, UsageError
 LAYOUTS = ("auto", "long", "wide", "counts", "checklist")
 OUTCOMES = ("label", "unparsed", "truncated", "empty", "grader_refusal", "blocked", "error")
 MISSING = "missing"
+EXACT = 1 << 53  # whole numbers below it are exact as floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,7 @@ class Options:
     step: str = ""
     standardise: tuple[str, ...] = ()
     drop: tuple[tuple[str, str], ...] = ()
-    cut: tuple[int, ...] = ()
+    cut: tuple[float, ...] = ()  # a whole number is an int, so that its text is “5”
     line_prefix: str = ""
     livingston_lewis_grid: int = 0
     population: str = ""
@@ -76,6 +77,11 @@ class Options:
     seed: int = 0
     encoding: str = ""
     strict: bool = False
+
+    @property
+    def gates(self) -> tuple[int, ...]:
+        """The cuts of a checklist, in lines and in order; its cuts are whole numbers."""
+        return tuple(sorted({int(cut) for cut in self.cut}))
 
     @classmethod
     def of(cls, base: Options | None = None, /, **given: Any) -> Options:
@@ -113,8 +119,6 @@ class Options:
             raise UsageError(f"--depends-points {self.depends_points} is not from 0 to 100.")
         if self.few_clusters < 3:
             raise UsageError(f"--few-clusters {self.few_clusters} is below 3.")
-        if any(cut < 1 for cut in self.cut):
-            raise UsageError(f"--cut {min(self.cut)}: a gate asks for at least 1 line.")
         if self.livingston_lewis_grid and self.livingston_lewis_grid < 10:
             raise UsageError(
                 f"--livingston-lewis-grid {self.livingston_lewis_grid} is below 10 points; leave it out "
@@ -406,18 +410,20 @@ def _about(value: Any, name: str) -> Mapping[str, Mapping[str, Any]]:
     return {str(k): dict(v) for k, v in value.items()}
 
 
-def _wholes(value: Any, name: str) -> tuple[int, ...]:
-    """Whole numbers in order, each once, from one, a list of them, or texts."""
+def _numbers(value: Any, name: str) -> tuple[float, ...]:
+    """Finite numbers in order, each once, from one, a list of them, or texts; whole ones as ``int``."""
     flag = "--" + name.replace("_", "-")
-    found = []
+    found: list[float] = []
     for item in [value] if isinstance(value, str | int | float) else value:
         try:
-            number = int(item)
-            if isinstance(item, bool) or float(item) != number:
+            number = float(item)
+            if isinstance(item, bool) or not math.isfinite(number):
                 raise ValueError
-        except (TypeError, ValueError):
-            raise UsageError(f"{flag} {item!r} is not a whole number.") from None
-        found.append(number)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(
+                f"{flag} {item!r} is not a finite number: write one such as 5 or 0.5."
+            ) from None
+        found.append(int(number) if number.is_integer() and abs(number) < EXACT else number)
     return tuple(sorted(set(found)))
 
 
@@ -439,7 +445,7 @@ _PARSERS: dict[str, Any] = {
     **_list_of(("range", "rate", "derived_from"), _class_sets),
     "recode": _recodes,
     "phrasings": _wordings,
-    "cut": _wholes,
+    "cut": _numbers,
     "about": _about,
     **_list_of(
         (

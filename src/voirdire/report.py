@@ -13,6 +13,7 @@ from voirdire.document import (
     Block,
     Column,
     Document,
+    Figure,
     FindingBlock,
     Heading,
     Kind,
@@ -75,6 +76,8 @@ def document(
         made = family.blocks(small, estimates)
         if not made:
             continue
+        if small is not scene:
+            made = _with_whole_figures(made, family.blocks(scene, estimates))
         if family.section != section:
             section = family.section
             blocks.append(Heading(text=section))
@@ -118,6 +121,16 @@ def _readable_panel(scene: Scene) -> Scene:
         if i < MOST_GRADERS_SHOWN or g.name in scene.standards or g.name in scene.flagged
     ]
     return replace(scene, graders=tuple(kept), memory=scene.memory, **_cut(scene, kept))
+
+
+def _with_whole_figures(made: Sequence[Block], whole: Sequence[Block]) -> list[Block]:
+    """Blocks with the figures of the whole panel: a figure has room for more, and its data for all."""
+    figures = [b for b in whole if isinstance(b, Figure)]
+    drawn = [b.name for b in made if isinstance(b, Figure)]
+    if drawn != [f.name for f in figures]:
+        return list(made)
+    rest = iter(figures)
+    return [next(rest) if isinstance(b, Figure) else b for b in made]
 
 
 def _cut(scene: Scene, kept: Sequence[Grader]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def panel(scene: Scene) -> Panel:
         ordered=scene.ordered,
         rates=tuple(r.name for r in scene.rates),
         checklist=checklist,
-        cuts=tuple(sorted(set(scene.options.cut))) if checklist else (),
+        cuts=scene.options.gates if checklist else (),
         lines=scene.bank.k if scene.bank is not None else 0,
         flagged=scene.flagged,
     )

@@ -30,6 +30,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from voirdire.document import Cell, Kind, Responses
@@ -350,7 +351,8 @@ def _flip(at: _Columns, key: Key) -> Selection:
     if key.cut and at.held.verdicts is not None:
         cut = int(key.cut)
     elif key.cut:
-        codes = _at_least(at.held, float(key.cut))
+        codes = _at_least(at.held, Decimal(key.cut))
+        cut = 0 if codes else len(at.held.classes)  # beyond every code: nothing passes
     elif key.class_:
         if key.class_ not in at.held.rates:
             raise _NotThere
@@ -367,15 +369,17 @@ def _flip(at: _Columns, key: Key) -> Selection:
     )
 
 
-def _at_least(held: Responses, cut: float) -> tuple[int, ...]:
+def _at_least(held: Responses, cut: Decimal) -> tuple[int, ...]:
     """The classes that pass at a cut, as scores: numbers, or 0 and 1 of two in order."""
     try:
-        scores = [float(c) for c in held.scale]
-    except ValueError:
-        scores = [0.0, 1.0] if len(held.scale) == 2 else []
+        scores = [Decimal(c) for c in held.scale]
+    except InvalidOperation:
+        scores = []
+    if not scores or not all(s.is_finite() for s in scores):
+        scores = [Decimal(0), Decimal(1)] if len(held.scale) == 2 else []
     if not scores:
         raise _NotThere
-    return tuple(i for i, s in enumerate(scores) if s >= cut - CLOSE)
+    return tuple(i for i, s in enumerate(scores) if s >= cut)
 
 
 # --- checklists ---------------------------------------------------------------------------------

@@ -49,6 +49,14 @@ class Source:
         return cls(name=name, frame=native.to_polars())
 
     @property
+    def argument(self) -> str:
+        """The word that names this input alone on a command line, from where the user stands."""
+        if self.path is None:
+            return self.name if self.content is None else "-"
+        path = str(self.path)
+        return f"./{path}" if path.startswith("-") else path
+
+    @property
     def stem(self) -> str:
         return Path(self.name).stem or self.name
 

@@ -24,7 +24,7 @@ from voirdire.checks.base import Check
 from voirdire.errors import InputError
 from voirdire.wording import printable
 
-__all__ = ["broken", "loaded"]
+__all__ = ["broken", "loaded", "not_held"]
 
 LARGEST = 32 << 20  # bytes; the card of a grader with a hundred slices has about one million
 DEEPEST = 64
@@ -99,7 +99,7 @@ def broken(card: Mapping[str, Any], *, version: str, on: date | None = None) -> 
     """Every line of a card that does not hold; on a day also whether it has expired.
 
     ``version`` is that of this voirdire: a card that it made itself must have the uses that follow from
-    its findings; one of another version may follow other rules. A card of another version may follow other rules, and is not held against these.
+    its findings; one of another version may follow other rules, and :func:`not_held` says so.
     """
     found = [*_not_json(card, "$"), *problems(card, schema(), schema())]
     if found:
@@ -107,9 +107,19 @@ def broken(card: Mapping[str, Any], *, version: str, on: date | None = None) -> 
     found += _of_dates(card, on)
     found += _of_triggers(card)
     found += _of_intervals(card)
-    if not found and card["made_with"]["voirdire"] == version and _all_known(card):
+    if not found and not not_held(card, version=version):
         found += _of_uses(card)
     return found
+
+
+def not_held(card: Mapping[str, Any], *, version: str) -> str:
+    """Why the uses of a card are not held against its findings; empty where they are."""
+    made = card["made_with"]["voirdire"]
+    if made != version:
+        return f"voirdire {printable(made)} made it, and this is {version}"
+    if not _all_known(card):
+        return "a check that is not installed here made one of them"
+    return ""
 
 
 def _all_known(card: Mapping[str, Any]) -> bool:

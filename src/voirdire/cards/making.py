@@ -168,7 +168,12 @@ def _who(labels: Labels, grader: Grader) -> dict[str, Any]:
         else not_applicable("no range was declared: it may give every class")
     )
     taken = {n for names in _FACTS.values() for n in names} | set(_SETTINGS)
-    rest = {str(n): _value(v) for n, v in facts.items() if n not in taken and not _blank(v)}
+    rest = {
+        # By itself either word would say that the whole line is not known.
+        f"{n} (stated)" if n in ("unknown", "not_applicable") else str(n): _value(v)
+        for n, v in facts.items()
+        if n not in taken and not _blank(v)
+    }
     lines["other_facts"] = rest or not_applicable("nothing else is stated")
     order = (
         *("name", "kind", *_OF_A_MODEL, "settings", "votes", "phrasings", "rubric"),

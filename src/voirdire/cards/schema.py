@@ -59,6 +59,26 @@ def _closed(properties: Mapping[str, Any], *optional: str, about: str = "") -> d
     }
 
 
+# What a fact or a setting may say. A line that is unknown as a whole is no object with that name in it.
+_SAID = {
+    "description": "a value that is not empty",
+    "anyOf": [
+        {"type": "number"},
+        {"type": "boolean"},
+        _FILLED,
+        {"type": "array", "minItems": 1},
+        {"type": "object", "minProperties": 1},
+    ],
+}
+_NOW = {**_SAID, "anyOf": [o for o in _SAID["anyOf"] if o != {"type": "number"}]}
+_FACTS = {
+    "type": "object",
+    "properties": {"unknown": False, "not_applicable": False},
+    "additionalProperties": _SAID,
+    "minProperties": 1,
+}
+
+
 def _text_line(what: str = "a text that says something") -> dict[str, Any]:
     return _line(_FILLED, what)
 
@@ -80,7 +100,7 @@ def schema() -> dict[str, Any]:
         "prompt": _TEXT,
         "prompt_hash": _TEXT,
         "system_fingerprint": _TEXT,
-        "settings": _line({"type": "object", "minProperties": 1}, "an object that is not empty"),
+        "settings": _line(_FACTS, "an object that is not empty"),
         "votes": _WHOLE,
         "phrasings": _line(
             {"anyOf": [_COUNT, _TEXTS]}, "a whole number from 1, or the names of the phrasings"
@@ -88,7 +108,7 @@ def schema() -> dict[str, Any]:
         "rubric": _TEXT,
         "made_from": _LIST,
         "range": _LIST,
-        "other_facts": _line({"type": "object", "minProperties": 1}, "an object that is not empty"),
+        "other_facts": _line(_FACTS, "an object that is not empty"),
     }
     bank = {
         "inputs": {"type": "array", "items": {"$ref": "#/$defs/input"}, "minItems": 1},
@@ -171,7 +191,13 @@ def schema() -> dict[str, Any]:
         "trigger": {"enum": list(TRIGGERS)},
         "when": _FILLED,
         "now": _line(
-            {"anyOf": [_FILLED, _TEXTS, {"type": "object", "minProperties": 1}]},
+            {
+                "anyOf": [
+                    _FILLED,
+                    _TEXTS,
+                    {"type": "object", "minProperties": 1, "additionalProperties": _NOW},
+                ]
+            },
             "what it is now: a text, a list or an object that is not empty",
         ),
     }
@@ -296,9 +322,13 @@ def _empty(value: Any) -> bool:
 
 
 def problems(
-    value: Any, rule: Mapping[str, Any], root: Mapping[str, Any], path: str = "$"
+    value: Any, rule: Mapping[str, Any] | bool, root: Mapping[str, Any], path: str = "$"
 ) -> Iterator[Problem]:
     """Everything in which a JSON value breaks a schema; knows the keywords that :func:`schema` uses."""
+    if isinstance(rule, bool):
+        if not rule:
+            yield Problem(path, f"is {_shown(value)} and must be a text that says why, by itself")
+        return
     if "$ref" in rule:
         yield from problems(value, root["$defs"][rule["$ref"].rpartition("/")[2]], root, path)
         return
@@ -369,6 +399,8 @@ def _of_object(
             yield from problems(member, known[name], root, step(path, name))
         elif rule.get("additionalProperties") is False:
             yield Problem(step(path, name), "is no line of a card")
+        elif "additionalProperties" in rule:
+            yield from problems(member, rule["additionalProperties"], root, step(path, name))
 
 
 def _of_number(value: float, rule: Mapping[str, Any], path: str) -> Iterator[Problem]:

@@ -235,6 +235,10 @@ def _no_gold(card: Mapping[str, Any], scope: Mapping[str, Any]) -> bool:
     return not _known(card["bank"]["gold"])
 
 
+def _gold_there(card: Mapping[str, Any], scope: Mapping[str, Any]) -> bool:
+    return _known(card["bank"]["gold"])
+
+
 def _made_into_gold(card: Mapping[str, Any], scope: Mapping[str, Any]) -> bool:
     made_from = card["bank"]["gold_made_from"]
     return _known(made_from) and card["grader"]["name"] in made_from
@@ -272,6 +276,13 @@ _INTO_GOLD = "Gold is made of its labels, so agreement with gold is no test of i
 _RANGE = "It cannot give it."
 FACTS: tuple[Fact, ...] = (
     *(_fact("no_gold", use.name, Effect.OPENS, NO_GOLD, _no_gold) for use in USES if use.on_gold),
+    _fact(
+        "gold_there",
+        "report_rate",
+        Effect.CONDITIONS,
+        "Give gold’s rate on the same responses beside it.",
+        _gold_there,
+    ),
     *(
         _fact("gold_is_made_of_it", use, Effect.FORBIDS, _INTO_GOLD, _made_into_gold)
         for use in ("state_accuracy", "stand_for_gold")

@@ -58,7 +58,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
     comparisons that is within chance. Below three clusters nothing can be told.
     """
     scene = evidence.whole
-    cuts = sorted(set(scene.options.cut))
+    cuts = scene.options.gates
     if not scene.panel:
         return
     longest = int(scene.bank.length.max(initial=1)) if scene.bank is not None else 1

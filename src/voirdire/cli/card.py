@@ -208,10 +208,17 @@ def check(
 
 
 def _holds(content: dict[str, Any]) -> str:
+    import voirdire
+    from voirdire.cards import checking
+
     expires = content["expires"]
-    if isinstance(expires, str):
-        return f"holds; expires on {expires}"
-    return f"holds; when it expires is unknown ({next(iter(expires.values()))})"
+    said = (
+        f"holds; expires on {expires}"
+        if isinstance(expires, str)
+        else f"holds; when it expires is unknown ({next(iter(expires.values()))})"
+    )
+    why = checking.not_held(content, version=voirdire.__version__)
+    return f"{said}; its uses were not held against its findings: {why}" if why else said
 
 
 def _document(rows: list[tuple[str, str]], status: int) -> Document:

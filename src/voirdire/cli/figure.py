@@ -20,6 +20,7 @@ from voirdire.wording import listed, plain, plural, printable
 if TYPE_CHECKING:
     from voirdire.document import Document, Figure
     from voirdire.figures.base import Drawing
+    from voirdire.labels import Labels
 
 SUFFIXES = (".svg", ".pdf", ".png", ".csv")
 DPI = 192.0
@@ -44,6 +45,7 @@ EXAMPLES = examples(
 
 _PICTURE = "Picture"
 _PLANNING = "For planning_curves"
+_COMPARING = "For differences"
 
 
 def _drawings() -> dict[str, Drawing]:
@@ -156,6 +158,26 @@ def figure(
             show_default=False,
         ),
     ] = None,
+    old_name: Annotated[
+        str | None,
+        typer.Option(
+            "--old",
+            metavar="NAME",
+            help="The old grader. Needed where its file has several.",
+            rich_help_panel=_COMPARING,
+            show_default=False,
+        ),
+    ] = None,
+    new_name: Annotated[
+        str | None,
+        typer.Option(
+            "--new",
+            metavar="NAME",
+            help="The new grader. Needed where its file has several.",
+            rich_help_panel=_COMPARING,
+            show_default=False,
+        ),
+    ] = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -198,10 +220,14 @@ def figure(
         "cluster_size": cluster_size,
         "correlation": correlation,
     }
-    given = {k: v for k, v in guesses.items() if v is not None}
-    if given and name != "planning_curves":
-        flag = "--" + next(iter(given)).replace("_", "-")
-        raise UsageError(f"{flag} is for planning_curves; leave it out for {name}.")
+    sides = {"old": old_name, "new": new_name}
+    given: dict[str, Any] = {}
+    for owner, held in (("planning_curves", guesses), ("differences", sides)):
+        own = {k: v for k, v in held.items() if v is not None}
+        if own and name != owner:
+            flag = "--" + next(iter(own)).replace("_", "-")
+            raise UsageError(f"{flag} is for {owner}; leave it out for {name}.")
+        given |= own
     found = _SOURCES.get(name, _audited)(drawing, files, options, given, quiet)
     chosen = _chosen(name, found, of)
     for i, (path, one) in enumerate(_numbered(outputs, chosen)):
@@ -258,7 +284,29 @@ def _audited(
         note(labels.notices)
     with working("Auditing", quiet=quiet):
         result = auditing.run(labels)
-    return _in_document(drawing, result.document, "This audit")
+    found = _in_document(drawing, result.document, "This audit")
+    if not quiet:
+        note(_not_shown(drawing, found, labels))
+    return found
+
+
+def _not_shown(drawing: Drawing, found: Sequence[Figure], labels: Labels) -> list[str]:
+    """A notice where the report, and with it its figure and data, has only some of the graders."""
+    from voirdire.report import MOST_GRADERS_SHOWN
+
+    many = len(labels.grader_names)
+    if many <= MOST_GRADERS_SHOWN:
+        return []
+    names = set(labels.grader_names)
+    columns, rows = drawing.table(found[0].data)
+    of = [i for i, c in enumerate(columns) if c in ("grader", "other")]
+    shown = {str(row[i]) for row in rows for i in of} & names
+    if not of or len(shown) >= many - 1:
+        return []
+    return [
+        f"{many:,} graders: the figure has {len(shown):,} of them, the first and those that are flagged. "
+        "Name those that it is to have with --graders A,B,C."
+    ]
 
 
 def _planned(
@@ -335,12 +383,22 @@ def _compared(
     drawing: Drawing, files: list[str], options: Options, given: dict[str, Any], quiet: bool
 ) -> list[Figure]:
     if not 1 <= len(files) <= 2:
-        raise UsageError(f"{drawing.name} compares two audits: name the old file and the new one.")
+        raise UsageError(
+            f"{drawing.name} compares two graders: name the old file and the new one, or one file that "
+            "holds both with --old NAME --new NAME."
+        )
     from voirdire import comparing
 
     old, new = files[0], files[1] if len(files) > 1 else None
     with working("Comparing", quiet=quiet) as progress:
-        result = comparing.compare(old, new, options=options, progress=progress)
+        result = comparing.compare(
+            old,
+            new,
+            options=options,
+            old_name=given.get("old", ""),
+            new_name=given.get("new", ""),
+            progress=progress,
+        )
     if not quiet:
         note(result.notices)
     return _in_document(drawing, result.document, "This comparison")

@@ -349,7 +349,8 @@ AUDITING: tuple[Flag, ...] = (
     ),
     Flag(
         name="cut",
-        help="A response passes the gate with at least this many lines met. Repeatable.",
+        help="A response passes with at least this many lines met; in a study of phrasings of numeric "
+        "labels, with at least this score, any number. Repeatable.",
         panel=_GATES,
         form=Form.REPEATED,
         metavar="C",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +54,31 @@ def check_outputs(
             )
         if path.resolve() in read:
             raise UsageError(f"-o {path}: this is an input, and would be lost. Name another file.")
+        for other in _kept_beside(path, {*read, *(o.resolve() for o in outputs)}):
+            which = "an input" if other in read else "another output"
+            raise UsageError(
+                f"-o {path}: the responses of a big audit are kept beside it, in {other.name}, which is "
+                f"{which}, and would be lost. Name another file."
+            )
+
+
+def _kept_beside(path: Path, files: Collection[Path]) -> list[Path]:
+    """Which of these files a report may keep something in that stands beside it."""
+    whole = path.resolve()
+    near = [f for f in files if f.parent == whole.parent and f.name.startswith(f"{whole.stem}.")]
+    if near in ([], [whole]):  # so that no format is loaded where there is nothing to lose
+        return []
+    from voirdire.formats.base import Format
+    from voirdire.plugins import load
+
+    suffix = path.suffix.lower()
+    kept = {
+        whole.with_suffix(s)
+        for format in load("formats", Format)
+        if suffix in format.suffixes
+        for s in format.keeps
+    }
+    return sorted(kept.intersection(near))
 
 
 def write_all(

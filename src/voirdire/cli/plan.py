@@ -89,7 +89,7 @@ def plan(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Their correlation within a cluster. Default: the pilot’s, else 0 (0.2 for classes).",
+            help="The labels’ correlation within a cluster. Default: the pilot’s, else 0 (0.2 for classes).",
             rich_help_panel=_GUESSES,
             show_default=False,
         ),

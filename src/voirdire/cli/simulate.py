@@ -214,7 +214,8 @@ def panel(
     responses: Annotated[int, typer.Option(help="Responses.", metavar="N")] = 900,
     clusters: Annotated[int, typer.Option(help="Clusters, of equal size.", metavar="N")] = 100,
     correlation: Annotated[
-        float, typer.Option(help="Of the truth within a cluster; 0 for clusters alike.", metavar="R")
+        float,
+        typer.Option(help="Of the truth within a cluster; 0 for clusters alike.", metavar="R"),
     ] = 0.2,
     scale: Annotated[
         str, typer.Option(help="The classes, lowest first.", metavar="A,B")

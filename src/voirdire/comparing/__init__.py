@@ -83,16 +83,17 @@ class Comparison:
             schema=dict.fromkeys(COLUMNS, pl.String),
         )
 
-    def write(self, path: str | Path) -> None:
+    def write(self, path: str | Path) -> tuple[Path, ...]:
         """Write the report; the suffix picks the format, and a file is only replaced when whole.
 
         The JSON report also holds every label that changed and the responses on one side only.
+        Returns the files that were written, as :meth:`voirdire.Audit.write` does.
         """
         format_ = auditing.format_of(path)
         content = format_.render(self.document)
         if format_.name == "json":
             content = self._with_changes(content)
-        write_whole(Path(path), content)
+        return auditing.write_report(Path(path), self.document, content)
 
     def _with_changes(self, content: bytes) -> bytes:
         whole = json.loads(content)

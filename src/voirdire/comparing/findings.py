@@ -15,6 +15,7 @@ from voirdire.estimand import Unit
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State
 from voirdire.scene import Estimates, Scene
+from voirdire.stats.comparison import FEWEST_CLUSTERS
 from voirdire.wording import (
     Name,
     Text,
@@ -164,14 +165,17 @@ def changed(two: Two, scene: Scene) -> Iterable[Finding]:
     n = round((found.number or 0) * (found.n or 0))
     interval = found.interval
     if n == 0:
-        most = percent(interval.high) if interval is not None else "an unknown share"
+        said = f"None of {plural(int(found.n or 0), f'common {what}')} changed; "
+        if interval is not None:
+            said += f"up to {percent(interval.high)} could change and none be seen here."
+        else:
+            said += (
+                f"how many could change and none be seen here cannot be said ({found.no_interval})."
+            )
         yield Finding(
             code="labels_changed",
-            state=State.CLEAR,
-            sentence=(
-                f"None of {plural(int(found.n or 0), f'common {what}')} changed; up to {most} could change and "
-                "none be seen here.",
-            ),
+            state=State.CLEAR if interval is not None else State.CANNOT_TELL,
+            sentence=(said,),
             grader=two.new,
             other=two.old,
             slice=two.slice,
@@ -341,9 +345,9 @@ def _open(two: Two, rest: Sequence[Estimate]) -> Text:
 
 
 def _sizes(rest: Sequence[Estimate], what: str) -> Text:
-    said = (
-        f". That is no proof that nothing changed: every value within an interval fits these {what}"
-    )
+    said = ". That is no proof that nothing changed"
+    if any(e.interval is not None for e in rest):
+        said += f": every value within an interval fits these {what}"
     sizes = [seen for e in rest if (seen := seen_at(e)) is not None]
     if sizes:
         low, high = points(min(sizes)), points(max(sizes))
@@ -626,12 +630,10 @@ def gates(two: Two, level: float) -> Iterable[Finding]:
         if not stands:
             size = seen_at(e)
             sentence.append(
-                " Every difference within the interval fits these verdicts"
-                + (
-                    f"; about {points(size)} would have been seen in 8 of 10 such samples."
-                    if size is not None
-                    else "."
-                )
+                " Every difference within the interval fits these verdicts; about "
+                f"{points(size)} would have been seen in 8 of 10 such samples."
+                if size is not None
+                else " That is no proof that nothing changed."
             )
         yield Finding(
             code="pass_rate_changed" if gate else "lines_met_changed",
@@ -673,14 +675,23 @@ def few_clusters(two: Two, scene: Scene) -> Iterable[Finding]:
     if clusters >= few_from:
         return
     at, low, high = measured(clusters)
+    there = (
+        f"There {'is' if clusters == 1 else 'are'} {plural(clusters, 'cluster')}, which is few: "
+    )
+    rest = "intervals rest on them and not on the labels. "
+    if clusters < FEWEST_CLUSTERS:
+        said = f"no interval is made of fewer than {FEWEST_CLUSTERS}, so how sure a difference is cannot be told."
+    elif clusters < at:
+        said = f"{rest}With fewer than {at} clusters nothing was measured of how often they hold the truth."
+    else:
+        said = (
+            f"{rest}With {at} clusters 95 % intervals of differences held the truth in "
+            f"{percent(low, 0)} to {percent(high, 0)} of simulated samples, by how much changes."
+        )
     yield Finding(
         code="few_clusters",
         state=State.FOUND,
-        sentence=(
-            f"There {'is' if clusters == 1 else 'are'} {plural(clusters, 'cluster')}, which is few: intervals "
-            f"rest on them and not on the labels. With {at} clusters 95 % intervals of differences held the "
-            f"truth in {percent(low, 0)} to {percent(high, 0)} of simulated samples, by how much changes.",
-        ),
+        sentence=(there + said,),
         grader=two.new,
         other=two.old,
         next_step=("Add clusters rather than responses.",),

@@ -33,6 +33,20 @@ from voirdire.wording import (
     say,
 )
 
+# Options that change what a number is of.
+_SAME = (
+    *("scale", "off_scale", "gold", "cut", "rate", "map", "failed", "vote_rule", "refusal_like"),
+)
+# Options of an audit that voirdire compare takes too, by how they are written.
+_PAIRS = ("map", "failed")
+_MEMBERS = ("rate",)
+_REPEATED = ("missing", "by", "cut")
+_TEXTS = (
+    *("layout", "response", "grader", "label", "cluster", "question", "vote", "phrasing", "weight"),
+    *("weight_kind", "stratum", "population", "line", "line_prefix", "step", "outcome", "gold"),
+    *("scale", "off_scale", "refusal_like", "vote_rule", "encoding"),
+)
+
 
 def of_results(
     old: Results,
@@ -45,7 +59,9 @@ def of_results(
 ) -> Document:
     """The document of a comparison of what earlier audits wrote."""
     found = [e for e in estimates.all if e.statistic.endswith("_minus_other")]
-    findings = tuple(worst_first(_published_findings(found, estimates, names, new.gold)))
+    findings = tuple(
+        worst_first(_published_findings(found, estimates, names, new.gold, _unlike(old, new)))
+    )
     blocks: list[Block] = [Heading(text="Findings")]
     blocks += [FindingBlock(finding=f) for f in findings]
     blocks.append(Heading(text="What results alone cost"))
@@ -83,7 +99,11 @@ def of_results(
 
 
 def _published_findings(
-    found: Sequence[Estimate], estimates: Estimates, names: tuple[str, str], gold: str
+    found: Sequence[Estimate],
+    estimates: Estimates,
+    names: tuple[str, str],
+    gold: str,
+    unlike: Text,
 ) -> Iterable[Finding]:
     main = [
         e
@@ -114,7 +134,8 @@ def _published_findings(
             state=State.FOUND,
             sentence=say(
                 "{what} is {more} with {new} than with {old}: {shares} ({difference}, as of independent "
-                "samples, one of {many} looked at).",
+                "samples, one of {many} looked at).{unlike}",
+                unlike=unlike,
                 what=_named(e),
                 more="higher" if (e.number or 0) > 0 else "lower",
                 new=Name(names[1]),
@@ -161,6 +182,26 @@ def _published_findings(
             grader=names[1],
             other=names[0],
         )
+
+
+def _unlike(old: Results, new: Results) -> Text:
+    """What a difference may come from beside the graders: to stand with each that is found."""
+    differs = [
+        name.replace("_", "-")
+        for name in _SAME
+        if old.options is not None
+        and new.options is not None
+        and old.options.get(name) != new.options.get(name)
+    ]
+    hashes = [{i.sha256 for i in side.inputs if i.sha256} for side in (old, new)]
+    if all(hashes) and hashes[0] != hashes[1]:
+        differs.append("the files that they read")
+    if not differs:
+        return ()
+    return say(
+        " The audits differ in {what}: part of it may come from that.",
+        what=listed(differs, most=12),
+    )
 
 
 def _own_of(e: Estimate, estimates: Estimates, grader: str) -> Estimate | None:
@@ -214,21 +255,53 @@ def _cost(old: Results, new: Results, are_results: tuple[bool, ...]) -> list[Blo
             )
         )
         command = say(
-            "voirdire compare {file} --old {old} --new {new}",
+            "voirdire compare {file} --old {old} --new {new}{flags}",
             file=Name(_quoted(same.name)),
             old=Name(_quoted(old.grader)),
             new=Name(_quoted(new.grader)),
+            flags=_flags(old, new),
         )
     else:
         files = [
             " ".join(_quoted(i.name) for i in side.inputs[:1]) or word
             for side, word in ((old, "OLD_LABELS"), (new, "NEW_LABELS"))
         ]
-        command = say("voirdire compare {one} {two}", one=Name(files[0]), two=Name(files[1]))
+        command = say(
+            "voirdire compare {one} {two}{flags}",
+            one=Name(files[0]),
+            two=Name(files[1]),
+            flags=_flags(old, new),
+        )
     blocks.append(
         Paste(title="Where the labels are at hand, run instead", lines=(command,), command=True)
     )
     return blocks
+
+
+def _flags(old: Results, new: Results) -> Text:
+    """The options that both audits were made with, as they are given to a comparison."""
+    parts: list[str | Name] = []
+    a, b = old.options or {}, new.options or {}
+    for name in (*_TEXTS, *_PAIRS, *_MEMBERS, *_REPEATED):
+        value = a.get(name)
+        if value is None or value != b.get(name):
+            continue
+        for word in _words(name, value):
+            parts += [f" --{name.replace('_', '-')} ", Name(_quoted(word))]
+    return tuple(parts)
+
+
+def _words(name: str, value: Any) -> list[str]:
+    """An option's value in an audit.json as the words that stand after its flag."""
+    if name in _TEXTS:
+        given = value if isinstance(value, list) else [value]
+        return [",".join(str(v).replace(",", "\\,") for v in given)]
+    if not isinstance(value, list):
+        return []
+    if name in _REPEATED:
+        return [str(v) for v in value]
+    pairs = [v for v in value if isinstance(v, list) and len(v) == 2]
+    return [f"{k}={'+'.join(map(str, v)) if isinstance(v, list) else v}" for k, v in pairs]
 
 
 def _quoted(text: str) -> str:
@@ -248,19 +321,7 @@ def _apart(old: Results, new: Results) -> list[Text]:
             )
         )
     else:
-        for name in (
-            "scale",
-            "off_scale",
-            "gold",
-            "cut",
-            "rate",
-            "map",
-            "failed",
-            "vote_rule",
-            "refusal_like",
-            "level",
-            "interval",
-        ):
+        for name in (*_SAME, "level", "interval"):
             values = [side.options.get(name) if side.options else None for side in (old, new)]
             if values[0] != values[1]:
                 notes.append(

@@ -26,6 +26,7 @@ from voirdire.wording import number
 MOST = 12  # graders
 LEFT, RIGHT = 176.0, WIDTH - 226.0
 PITCH, GAP = 24.0, 30.0
+ARROW = "an arrow marks an interval that ends beyond the drawing"
 REACH = 3.0  # how far beyond the largest estimate the scale goes at most, as a multiple of it
 
 
@@ -42,6 +43,11 @@ def _top(graders: list[Mapping[str, Any]]) -> float:
     if not largest:
         return max(ends, default=1.0) or 1.0
     return max(largest, min(max(ends, default=largest), REACH * largest))
+
+
+def _ends_beyond(graders: list[Mapping[str, Any]], top: float) -> bool:
+    """Whether an interval ends beyond the scale, where an arrow is drawn."""
+    return any((finite(c["high"]) or 0.0) > top for g in graders for c in g["components"])
 
 
 def _mark(x: float, y: float, one: Mapping[str, Any], tip: str) -> str:
@@ -101,8 +107,12 @@ def svg(data: Mapping[str, Any], alt: str) -> str:
         said += "; intervals for these phrasings only"
     if left_out:
         said += f"; {left_out:,} more graders are not drawn"
-    body.append(label(said, RIGHT, bottom + 33, size=11, anchor="end", muted=True))
-    return frame(body, title=DRAWING.title, alt=alt, height=bottom + 40)
+    end = bottom + 33
+    body.append(label(said, RIGHT, end, size=11, anchor="end", muted=True))
+    if _ends_beyond(graders, top_value):
+        end += 16
+        body.append(label(ARROW, RIGHT, end, size=11, anchor="end", muted=True))
+    return frame(body, title=DRAWING.title, alt=alt, height=end + 7)
 
 
 def _row(one: Mapping[str, Any], y: float, place: Any, top: float) -> Iterator[str]:
@@ -167,6 +177,8 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
     words = "Variance in squared units of the score."
     if data.get("fixed"):
         words += " Intervals for these phrasings only."
+    if _ends_beyond(graders, top):
+        words += f" {ARROW[0].upper()}{ARROW[1:]}."
     drawn += folded(words, width)
     if left_out:
         drawn.append(f"{left_out:,} more graders are not drawn.")

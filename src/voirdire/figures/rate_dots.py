@@ -252,7 +252,7 @@ def table(data: Mapping[str, Any]) -> Rows:
 DRAWING = Drawing(
     name="rate_dots",
     title="Rates of each grader on a logarithmic axis",
-    needs="a rate: classes in order (--scale) or --rate; up to 60 graders",
+    needs="a rate: classes in order (--scale) or --rate; two graders or more, up to 60",
     takes={
         "rates": "one a rate: name, spread (text) and dots, one a grader: grader, value, low, "
         "high, role, flagged, note",

@@ -33,6 +33,7 @@ class Format:
 
     ``beside`` gives files that belong next to it, by what stands in the place of its suffix
     (``.responses.json`` beside ``audit.html`` is ``audit.responses.json``), and none for most documents.
+    ``keeps`` are all that it may give, and each starts with the same bytes up to its first comma.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Format:
     render: Callable[[Document], bytes]
     title: str = ""
     beside: Callable[[Document], Mapping[str, bytes]] | None = None
+    keeps: tuple[str, ...] = ()
 
 
 # The sign beside a state's word, so that neither colour nor shape alone carries it. No tick for

@@ -28,7 +28,7 @@ def bibtex(entry: Entry) -> str:
         "journal": escape(entry.journal),
         "year": entry.year,
         "volume": entry.volume,
-        "number": entry.number,
+        "number": "" if entry.number and entry.number in entry.note else entry.number,
         "pages": escape(entry.pages),
         "edition": entry.edition,
         "publisher": escape(entry.publisher),

@@ -349,4 +349,5 @@ FORMAT = Format(
     render=render,
     title="HTML, one self-contained file",
     beside=beside,
+    keeps=(BESIDE,),
 )

@@ -382,6 +382,7 @@ GAP = 2  # characters between columns
 LEAST_HEAD = 10  # characters of a heading before it is set on several lines
 LONGEST_HEAD = 20  # characters of a heading on one line
 MOST_ROWS = 28  # of a table that is one piece; a longer one may break across pages
+MOST_HEIGHT = 52  # lines of the same, where names are broken into lines or intervals stand below
 _LEFT = (Kind.TEXT, Kind.NAME)
 _UNITS = {Kind.SHARE: r"\%", Kind.POINTS: "points"}
 
@@ -413,8 +414,8 @@ class _Column:
 def table(block: Table, *, label: str = "") -> str:
     r"""A table as LaTeX: booktabs, with caption, label and notes, no wider than the text.
 
-    It needs ``\usepackage{booktabs}`` and ``\usepackage{array}``, and with more than 28 rows
-    ``\usepackage{longtable}``. Numbers stand on the right with their interval in brackets, below them
+    It needs ``\usepackage{booktabs}`` and ``\usepackage{array}``, and with more than 28 rows (or 52
+    lines) ``\usepackage{longtable}``. Numbers stand on the right with their interval in brackets, below them
     where the table would be too wide; a table that is too wide even so is cut into several with the
     first column repeated. Per cent stands in the heading. What is undefined is a dash with a letter,
     and the notes under the table give the reason. The label is ``tab:`` and the title's words.
@@ -437,7 +438,8 @@ def table(block: Table, *, label: str = "") -> str:
             below=last,
             stacked=stacked,
         )
-        made.append(piece.long() if len(block.rows) > MOST_ROWS else piece.whole())
+        long = len(block.rows) > MOST_ROWS or piece.height > MOST_HEIGHT
+        made.append(piece.long() if long else piece.whole())
     return "\n\n".join(made)
 
 
@@ -462,6 +464,16 @@ class _Piece:
     @property
     def head(self) -> str:
         return " & ".join(_heading(c, stacked=self.stacked) for c in self.columns) + r" \\"
+
+    @property
+    def height(self) -> float:
+        """About how many lines the rows take; words that do not fill a line cost a fifth of it."""
+        total = 0.0
+        for i in range(len(self.columns[0].values) if self.columns else 0):
+            broken = (math.ceil(c.lengths[i] / (0.8 * c.width)) for c in self.columns if c.width)
+            below = self.stacked and any(c.intervals[i] for c in self.columns)
+            total += max(broken, default=1) + (1.3 if below else 0)
+        return total
 
     def body(self, end: str) -> Iterator[str]:
         rows = len(self.columns[0].values) if self.columns else 0

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from voirdire.document import Cell, Document, Panel, cell, display, display_interval
 from voirdire.estimate import Estimate, Key
 from voirdire.figures.svg import RAMP, clean, num, paint, step
-from voirdire.finding import State
+from voirdire.finding import Finding, State
 from voirdire.wording import Name, Text, counted, percent, say
 
 MOST_GRADERS = 60  # in the table of graders; the results hold all
 MOST_FOUND = 6  # findings in the summary; all of them stand below
 MOST_STEPS = 4
+MOST_CLASSES = 12  # in a bar; with more of them a class is a hair
 MOST_LINES = 24  # bars of a judge's error by line
 WIDTH, HEIGHT = 132.0, 18.0
 AXIS = ' stroke="currentColor" stroke-opacity=".3"'
@@ -73,6 +74,7 @@ def _sentence_end(part: str) -> int:
 class Brief:
     """The summary: what was found, each with the place of its finding and how many are like it.
 
+    What was found of a class that a grader hardly gives has its rates after it, beside those of gold.
     ``gates`` is a table of what a gate at each cut does beside gold, for a bank with one judge.
     """
 
@@ -97,10 +99,11 @@ def brief(document: Document) -> Brief:
     for i, finding in enumerate(document.findings):
         if finding.state is State.FOUND:
             kinds.setdefault((finding.code, finding.grader), []).append(i)
-    found = [
-        (places[0] + 1, lead(document.findings[places[0]].sentence)[0], len(places) - 1)
-        for places in kinds.values()
-    ]
+    found = []
+    for places in kinds.values():
+        finding = document.findings[places[0]]
+        said = (*lead(finding.sentence)[0], *_rates_beside(document, finding))
+        found.append((places[0] + 1, said, len(places) - 1))
     steps = [document.findings[i - 1].next_step for i, _, _ in found]
     return Brief(
         found=tuple(found[:MOST_FOUND]),
@@ -108,6 +111,35 @@ def brief(document: Document) -> Brief:
         gates=tuple(_gates(document)),
         steps=tuple(dict.fromkeys(s for s in steps if s))[:MOST_STEPS],
     )
+
+
+def _rates_beside(document: Document, finding: Finding) -> Text:
+    """What a lost class does to the rates: those of its grader, beside gold’s or the reference’s."""
+    panel = document.panel
+    if panel is None or finding.code != "class_collapse":
+        return ()
+    others = [g for g, r in zip(panel.graders, panel.roles, strict=True) if r == "reference"]
+    beside = panel.gold or next(iter(others), "")
+    if not beside or beside == finding.grader:
+        return ()
+    look = _Look(document)
+    parts: list[Text] = []
+    for rate in panel.rates[:3]:
+        own, other = (look.of("rate", grader=g, class_=rate) for g in (finding.grader, beside))
+        if own is None or other is None or own.number is None or other.number is None:
+            continue
+        words = (display(cell(own)), display(cell(other)))
+        lead_in = "; of " if parts else " Its rate of "
+        parts.append(
+            say(
+                lead_in + "{rate} is {own}, {whose} is {other}",
+                rate=Name(rate),
+                own=words[0],
+                whose=("gold’s",) if panel.gold else (Name(beside), "’s"),
+                other=words[1],
+            )
+        )
+    return (*(p for part in parts for p in part), ".") if parts else ()
 
 
 def _gates(document: Document) -> list[tuple[str, tuple[Cell, ...]]]:
@@ -218,6 +250,8 @@ def _legend(panel: Panel) -> tuple[tuple[str, str, bool], ...]:
     """Each class with its fill and whether it lies off the scale."""
     if panel.checklist:
         return ()
+    if len(panel.scale) + len(panel.off_scale) > MOST_CLASSES:
+        return ()
     made = [(c, _fill(i, panel), False) for i, c in enumerate(panel.scale)]
     return (*made, *((c, 'fill="url(#hatch)"', True) for c in panel.off_scale))
 
@@ -229,10 +263,11 @@ def _fill(place: int, panel: Panel) -> str:
 
 def _of_graders(document: Document, panel: Panel, look: _Look, names: Sequence[str]) -> Made | None:
     classes = (*panel.scale, *panel.off_scale)
-    if len(classes) > 12:
-        return None
-    heads = [Head(title=("classes",), says="share of each class among the readable labels")]
-    top = panel.scale[-1] if panel.scale else classes[-1]
+    barred = 0 < len(classes) <= MOST_CLASSES
+    heads = []
+    if barred:
+        heads = [Head(title=("classes",), says="share of each class among the readable labels")]
+    top = (panel.scale or classes or ("",))[-1]
     rates = {
         r: {g: look.of("rate", grader=g, class_=r) for g in panel.graders} for r in panel.rates[:3]
     }
@@ -252,7 +287,7 @@ def _of_graders(document: Document, panel: Panel, look: _Look, names: Sequence[s
         share = None
         if first is not None and first.number is not None and first.n:
             share = first.number / first.n
-        row = [Box(picture=_bar(panel, classes, counts), sort=share)]
+        row = [Box(picture=_bar(panel, classes, counts), sort=share)] if barred else []
         for by_grader in rates.values():
             row.append(
                 _whisker(by_grader.get(name), list(by_grader.values()), by_grader.get(panel.gold))
@@ -261,15 +296,14 @@ def _of_graders(document: Document, panel: Panel, look: _Look, names: Sequence[s
             row.append(_unread_box(unread[name]))
         row.append(_flags(document, name))
         boxes.append(row)
-    gold = " The dashed line is gold’s rate." if panel.gold else ""
-    return (
-        heads,
-        boxes,
-        (
-            "Bars: shares of each grader’s readable labels, lowest class first. Whiskers: the rate with its "
-            f"interval, all on one axis.{gold}",
-        ),
-    )
+    said = []
+    if barred:
+        said.append("Bars: shares of each grader’s readable labels, lowest class first.")
+    if rates:
+        said.append("Whiskers: the rate with its interval, all on one axis.")
+        if panel.gold:
+            said.append("The dashed line is gold’s rate.")
+    return heads, boxes, (" ".join(said),) if said else ()
 
 
 def _of_judges(document: Document, panel: Panel, look: _Look, names: Sequence[str]) -> Made | None:

@@ -412,7 +412,9 @@ const sheet = make("dialog", { class: "sheet", "aria-labelledby": "sheet-title" 
   make("div", { class: "top" }, title, close), tally, ask, tools, scroll, foot);
 document.body.append(sheet);
 
-const stem = decodeURIComponent(location.pathname.split("/").pop() || "audit.html").replace(/\.html?$/i, "");
+// An address may hold what no text is encoded as; then it stands as it is.
+const decoded = (text, decode) => { try { return decode(text); } catch { return text; } };
+const stem = decoded(location.pathname.split("/").pop() || "audit.html", decodeURIComponent).replace(/\.html?$/i, "");
 const fileName = stem + page.suffix;
 ask.append(
   make("p", {}, "The responses of this audit are many, so they are kept in the file ",
@@ -425,7 +427,7 @@ file.addEventListener("change", async () => {
   if (!chosen) return;
   try {
     const content = JSON.parse(await chosen.text());
-    if (content.voirdire !== "responses") throw new Error(`${chosen.name} holds no responses of voirdire.`);
+    if (content?.voirdire !== "responses") throw new Error(`${chosen.name} holds no responses of voirdire.`);
     if (content.mark !== page.mark) {
       throw new Error(`${chosen.name} belongs to another audit. Choose the file that was written with this page.`);
     }
@@ -778,7 +780,7 @@ for (const cell of $$("[data-s]")) {
 function fromAddress() {
   if (!location.hash.startsWith("#responses=")) return;
   const [name, ...more] = location.hash.slice("#responses=".length).split("&");
-  const at = PLACES.get(name) ?? PLACES.get(decodeURI(name));
+  const at = PLACES.get(name) ?? PLACES.get(decoded(name, decodeURI));
   if (at === undefined) { tell("This report has no such selection."); return; }
   const wanted = Object.fromEntries(new URLSearchParams(more.join("&")));
   const q = wanted.q ?? "";

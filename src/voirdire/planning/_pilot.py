@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from voirdire import intervals
+from voirdire.corroboration import testable_classes
 from voirdire.errors import UsageError
 from voirdire.estimate import Key
 from voirdire.labels import Labels
@@ -153,6 +154,8 @@ def _of_labels(scene: Scene) -> tuple[list[Share], list[Share], list[Share]]:
     # What is planned is grading; people are looked at only where they are all there is.
     people = set(scene.options.people)
     graded = {g for g in scene.panel if g not in people} or set(scene.panel)
+    # Classes are planned for where the collapse rule of the audit looks at them.
+    looked = testable_classes(scene) and not (scene.ordered and len(scene.scale) > 4)
     for grader in (*scene.panel, *((scene.gold,) if scene.gold else ())):
         own = scene.labels_tally(grader)
         if not own.count:
@@ -160,7 +163,7 @@ def _of_labels(scene: Scene) -> tuple[list[Share], list[Share], list[Share]]:
         rows, plain = own.rows.astype(np.float64), own.sizes.astype(np.float64)
         # The collapse rule counts labels as they are, so weights do not enter.
         counted = replace(own, rows=own.sizes)
-        for i, class_ in enumerate(scene.classes):
+        for i, class_ in enumerate(scene.classes if looked else ()):
             of_class = plain[:, i]
             whole = plain.sum(1)
             key = {"grader": grader, "class_": class_}

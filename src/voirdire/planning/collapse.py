@@ -51,6 +51,7 @@ class Collapse:
 
     ``share`` is how often graders give the class where they do not collapse; ``graders`` counts the
     collapsed one; with ``gold`` it is compared with the truth and else with the others.
+    ``correlation`` is that of the labels of one grader within a cluster, 0–1, as a pilot shows it.
     """
 
     ratio: float
@@ -92,7 +93,8 @@ def collapse_power(
     """The power of the collapse rule with so many clusters, simulated with the rule's own counts and test.
 
     Every grader repeats the truth with probability 0.7 and else draws at its own chance in the cluster;
-    both chances are beta with ``correlation`` within a cluster. *Certain* holds the smallest p
+    both chances are beta, as alike within a cluster as gives its labels their ``correlation`` (at most
+    0.58, where every cluster is of one kind). *Certain* holds the smallest p
     against level / (graders × classes), Holm's first step, which is what decides where one collapses.
     Deterministic in ``seed``.
     """
@@ -131,11 +133,15 @@ def _panels(
 ) -> tuple[Array, Array]:
     """Labels of the class in each cluster: own ``(runs, clusters)``, others ``(runs, clusters, m)``."""
 
+    # A label is the truth's draw or the grader's own, so two labels are alike less often than two
+    # truths: by keeps² + (1 − keeps)².
+    alike = min(of.correlation / (KEEPS**2 + (1 - KEEPS) ** 2), 0.999)
+
     def chances() -> Array:
         # Of single responses the chance of each is one draw like any other: its mean serves.
-        if of.correlation <= 0 or size == 1 or of.share in (0, 1):
+        if alike <= 0 or size == 1 or of.share in (0, 1):
             return np.full((1, 1), of.share)
-        many = (1 - of.correlation) / of.correlation
+        many = (1 - alike) / alike
         return np.asarray(generator.beta(of.share * many, (1 - of.share) * many, (runs, clusters)))
 
     shape = (runs, clusters, size)

@@ -879,6 +879,10 @@ def _one_phrasing(frame: pl.DataFrame) -> list[Text]:
     values = values.filter(values != "")
     if len(values) != 1:
         return []
+    named = pl.col("phrasing").str.strip_chars().fill_null("") != ""
+    per_grader = frame.group_by("grader").agg(named.any().alias("some"), named.all().alias("all"))
+    if (per_grader["some"] & ~per_grader["all"]).any():
+        return []  # a wording without a name beside it is told with the labels
     return [
         say(
             "All rows are of one phrasing, {name}: nothing can be said of the wording. A study of phrasings "
@@ -955,7 +959,7 @@ def _wide(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid
         order=() if "grader" in keys else graders,
         seen=graders,
         notices=tuple(notices),
-        height=n if plan.phrasings else None,
+        height=n,
     )
 
 

@@ -35,7 +35,7 @@ def _as_list(names: Sequence[str]) -> str:
     return ",".join(n.replace("\\", "\\\\").replace(",", "\\,") for n in names)
 
 
-def _given(options: Options, without: Sequence[str]) -> list[str]:
+def given(options: Options, without: Sequence[str] = ()) -> list[str]:
     """The options given so far, as they are typed."""
     words: list[str] = []
     for name, value in options.changed().items():
@@ -62,23 +62,40 @@ def _given(options: Options, without: Sequence[str]) -> list[str]:
     return words
 
 
+def typed(words: Sequence[str]) -> str:
+    """A command line that gives a shell these words; what is unsafe to show is spelled out in ``$'…'``."""
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    if printable(word) == word:
+        return shlex.quote(word)
+    return "$'" + "".join(map(_spelled, word)) + "'"
+
+
+def _spelled(character: str) -> str:
+    if character in "\\'":
+        return f"\\{character}"
+    if printable(character) == character:
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte of a file's name that is no UTF-8
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return f"\\U{ord(character):08x}"
+
+
 def command(
     source: Source, options: Options, layout: str, roles: Mapping[str, str | Sequence[str]]
 ) -> str:
     """The command that reads this input under a layout, quoted for a shell."""
-    if source.path is not None and not source.path.is_absolute():
-        file = str(source.path)
-    else:
-        file = "-" if source.name == "standard input" else source.name
-    words = ["voirdire", "audit", file, "--layout", layout]
+    words = ["voirdire", "audit", source.argument, "--layout", layout]
     for role, value in roles.items():
         text = value if isinstance(value, str) else _as_list(value)
         if text:
             words += [f"--{role.replace('_', '-')}", text]
-    words += _given(options, ("layout", *(r.replace("-", "_") for r in roles)))
+    words += given(options, ("layout", *(r.replace("-", "_") for r in roles)))
     # No command with a word of this length can be copied; a hostile file may have such a column.
     words = [w if len(w) <= _LONGEST_WORD else "COLUMN" for w in words]
-    return printable(" ".join(shlex.quote(w) for w in words))
+    return typed(words)
 
 
 # --- guesses ------------------------------------------------------------------------------------

@@ -600,7 +600,7 @@ def parts(scene: Scene) -> Iterable[Part]:
     if not why and bank.weights is not None and not bank.frequency:
         why = WEIGHTED
     for one in sides(scene):
-        asked = _asks(one, scene.options.cut)
+        asked = _asks(one, scene.options.gates)
         if why:
             yield Part(tally=empty_tally(1), asks=asked, undefined=why)
             continue

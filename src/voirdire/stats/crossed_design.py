@@ -79,12 +79,14 @@ def _component(name: str, title: str, question: str, formula: str, *, used: bool
         title=title if used else f"{title}, as computed",
         question=question,
         describes=Describes.BANK,
-        keys=("grader", "other"),
+        # Of a phrasing study these two are also of the decisions at a cut.
+        keys=("grader", "other") if name == "component_position" else ("grader", "other", "cut"),
         unit=Unit.COEFFICIENT,
         scale=Scale.PLAIN,
         low=0 if used else None,
         reading=(
-            "A variance of verdicts, in a phrasing study of scores (of totals: other = phrasings); "
+            "A variance of verdicts, in a phrasing study of scores (of totals: other = phrasings), with a cut of "
+            "decisions at it, 1 for pass and 0; "
             + (f"a negative one is used as 0. {BANK}" if used else "the estimate can be negative.")
         ),
         moves_with=("the responses in the bank",),
@@ -436,7 +438,7 @@ def parts(scene: Scene) -> Iterable[Part]:
     if bank is None:
         return
     why = different_lengths(scene) or ("" if bank.k else NONE_SCORED)
-    cuts = scene.options.cut
+    cuts = scene.options.gates
     for of in sides(scene):
         asked: Asks = (
             *asks((S_G, S_PHI), of),

@@ -219,7 +219,7 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
             note=("A dash is a count that is not printed.",) if scene.counts is not None else (),
         )
     ]
-    if len(scene.classes) <= 12 and len(order) <= 60:
+    if len(scene.classes) <= 12:
         top = scene.scale[-1] if scene.ordered else ""
         made.insert(
             0,

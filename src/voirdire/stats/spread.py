@@ -10,7 +10,9 @@ import numpy as np
 from voirdire.document import Block, Cell, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
+from voirdire.grid import Grid
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic, with_total
+from voirdire.stats.votes import by_wording
 from voirdire.tally import Tally
 from voirdire.wording import (
     Name,
@@ -358,15 +360,16 @@ def parts(scene: Scene) -> Iterable[Part]:
         yield _part(scene, other, keep, tally, totals)
     # Once graders are flagged the family is asked again: the votes have been counted by then.
     if scene.grid is not None and scene.grid.votes is not None and not scene.flagged:
-        for rule in VOTE_RULES:
-            yield from _under(scene, rule)
+        votes = by_wording(scene.grid)
+        if votes is not None:
+            for rule in VOTE_RULES:
+                yield from _under(scene, votes, rule)
 
 
-def _under(scene: Scene, rule: str) -> Iterable[Part]:
+def _under(scene: Scene, votes: Grid, rule: str) -> Iterable[Part]:
     """The spread with each grader's votes made a label by this rule."""
-    assert scene.grid is not None
-    if rule != scene.options.vote_rule:
-        scene = scene.of_grid(scene.grid.under(rule))
+    if votes is not scene.grid or rule != scene.options.vote_rule:
+        scene = scene.of_grid(votes.under(rule))
     graders = [g for g in scene.panel if scene.labels_tally(g).count]
     if len(graders) < 2:
         return
@@ -543,8 +546,6 @@ def _people(scene: Scene, estimates: Estimates) -> Figure | None:
 
 
 def _dots(scene: Scene, estimates: Estimates) -> Figure | None:
-    if len(scene.names) > MOST_DOTS:
-        return None
     drawn = []
     words = list[Text]()
     for rate in scene.rates:

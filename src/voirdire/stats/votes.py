@@ -13,7 +13,7 @@ from voirdire.bank import Bank
 from voirdire.document import Block, Cell, Column, Kind, Table, cell, worded
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Estimate, Key
-from voirdire.grid import MISSING_CODE, WORDING, Grid
+from voirdire.grid import MISSING_CODE, NOT_THERE, WORDING, Grid
 from voirdire.grid import NO_MAJORITY as ELECTED_NOBODY
 from voirdire.orders import ORDER, orders_of
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
@@ -219,6 +219,42 @@ def parts(scene: Scene) -> Iterable[Part]:
                 asks=((statistic, (Key(grader=grader),)),),
                 given={"orders": orders, "wordings": wordings is not None},
             )
+
+
+def by_wording(grid: Grid) -> Grid | None:
+    """The grid whose votes are repeats: of a response under several phrasings one row under each.
+
+    Calls without a phrasing, of people or gold, have a row of their own. ``None`` where no call was
+    repeated: then several calls on a response are several phrasings and no votes.
+    """
+    votes = grid.votes
+    wordings = None if votes is None else _wordings(grid)
+    if votes is None or wordings is None:
+        return grid if votes is not None else None
+    if not _repeated(grid, wordings):
+        return None
+    kinds = int(wordings.max(initial=0)) + 2
+    held, row = np.unique(votes.row * kinds + wordings + 1, return_inverse=True)
+    row = row.reshape(-1)
+    # Votes of one row and grader stand together, in the order they had.
+    order = np.argsort(row * len(grid.graders) + votes.grader, kind="stable")
+    of = held // kinds
+    shape = (len(held), len(grid.graders))
+    return replace(
+        grid,
+        codes=np.full(shape, -1, dtype=grid.codes.dtype),
+        outcomes=np.full(shape, NOT_THERE, dtype=grid.outcomes.dtype),
+        cluster=grid.cluster[of],
+        stratum=None if grid.stratum is None else grid.stratum[of],
+        weights=None if grid.weights is None else grid.weights[of],
+        tags={},
+        steps=(),
+        votes=replace(
+            votes, row=row[order], grader=votes.grader[order], code=votes.code[order],
+            outcome=votes.outcome[order], tags={},
+        ),
+        phrasings=None,
+    )  # fmt: skip
 
 
 def _wordings(grid: Grid) -> Array | None:
