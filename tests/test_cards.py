@@ -180,6 +180,10 @@ def test_a_lenient_gate_is_not_allowed_and_no_coefficient_is_reliability(bank: v
     assert "gate_lenient" in because(card, "gate", "5")
     assert status_of(card, "gate", "8") == Status.ALLOWED
     assert {"few_clusters", "outcomes_unread"} <= because(card, "gate", "8")
+    shown = card.record()["measured"]["of_grader_and_bank"]
+    at_five = {r["statistic"]: r for r in shown if r.get("cut") == "5"}
+    assert at_five["gate_false_accept"]["value"] == pytest.approx(13 / 59)
+    assert at_five["gate_false_reject"]["value"] == 0
     assert status_of(card, "reliability") == Status.NOT_ALLOWED
     assert "coefficient_describes_bank" in because(card, "reliability")
     assert status_of(card, "bank_coefficient") == Status.ALLOWED
@@ -702,7 +706,7 @@ def test_a_huge_file_a_folder_a_page_and_nothing_are_not_read(
     for name, says in (
         ("card.md", "Check the .json card"),
         ("big.json", "2,000 bytes"),
-        ("none.json", "No such file"),
+        ("none.json", "there is no such file"),
         (".", "no file"),
     ):
         status, said = _check(capsys, tmp_path / name)

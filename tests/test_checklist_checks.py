@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -209,6 +210,27 @@ def test_beside_a_cut_that_holds_another_is_indicative_by_its_own_interval() -> 
     (harsh,) = [f for f in found if f.code == "gate_harsh"]
     assert harsh.state is State.CLEAR
     assert "The interval at 5 leaves out 0, but one of 4 comparisons" in said(harsh)
+
+
+def test_a_lenient_gate_says_how_many_of_golds_fails_it_passes() -> None:
+    found = of_code(auditing.run(real_bank(cut=[5])), "gate_lenient")
+    (lenient,) = [f for f in found if f.state is State.FOUND]
+    assert "It passes 13 of 59 that gold fails (22.0 % [" in said(lenient)
+    assert "and fails 0 of 121 that gold passes (0.0 % [" in said(lenient)
+    shown = {e.statistic: e.n for e in lenient.evidence}
+    assert (shown["gate_false_accept"], shown["gate_false_reject"]) == (59, 121)
+
+
+def test_under_design_weights_the_gate_errors_are_shares_and_no_counts() -> None:
+    matrices = bank(accept=0.3)
+    weights = [1.0 + (i % 3) / 2 for i in range(60)]
+    found = of_code(audit(matrices, cut=[3], weights=weights), "gate_lenient")
+    (lenient,) = [f for f in found if f.state is State.FOUND]
+    (errors,) = [e for e in lenient.evidence if e.statistic == "gate_false_accept"]
+    assert errors.n is not None
+    assert " % [" in said(lenient).split("It passes ")[1]
+    assert f"of {errors.n:.0f} that gold fails" in said(lenient)
+    assert not re.search(r"It passes \d+ of", said(lenient))
 
 
 def test_another_judges_cut_lends_nothing() -> None:

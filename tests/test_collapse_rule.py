@@ -913,6 +913,23 @@ def test_graders_without_a_common_response_are_not_said_to_have_labelled_the_sam
     assert not any("same responses" in sentence(f) for f in told)
 
 
+def test_a_rate_that_moves_with_the_grader_stands_beside_that_of_gold():
+    labels = {"A": column(10), "B": column(150), "gold": column(60)}
+    (told,) = of(
+        vd.audit(vd.read(frame_of(labels), scale=SCALE, gold="gold", rate="r=high")),
+        "rate_depends_on_grader",
+    )
+    assert "apart (gold: 20.0 %)." in sentence(told)
+    assert "gold" in {e.key.grader for e in told.evidence if e.statistic == "rate"}
+    gold: list[str | None] = [*column(20, n=100), *[None] * 200]
+    few: dict[str, list[str | None]] = {"A": [*column(10)], "B": [*column(150)], "gold": gold}
+    (told,) = of(
+        vd.audit(vd.read(frame_of(few), scale=SCALE, gold="gold", rate="r=high")),
+        "rate_depends_on_grader",
+    )
+    assert "apart (gold: 20.0 % of the 100 that it has)." in sentence(told)
+
+
 def test_a_class_of_which_one_grader_gives_200_is_not_called_too_rare():
     audit = planted({"A": 2, "B": 200, "C": 3})
     assert not any("too rare" in sentence(f) for f in of(audit, class_="high"))

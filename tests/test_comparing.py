@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from benchmarks import differences as simulated
 from tests.checklists import REAL_BANK, SHARED
 from tests.conftest import ROOT, Run
 from voirdire import comparing, intervals
+from voirdire.cli.main import main
 from voirdire.comparing import Comparison, published
 from voirdire.comparing.coverage import measured, table
 from voirdire.document import Figure
@@ -689,6 +691,31 @@ def test_the_command_to_run_instead_has_the_options_of_the_audits(audits: Path) 
     made = vd.compare(audits / "old-audit.json", audits / "new-audit.json")
     text = " ".join(TEXT.render(made.document).decode().split())
     assert "voirdire compare old.csv new.csv --layout long --scale a,b" in text
+
+
+def test_an_audit_beside_itself_is_sent_to_look_for_another_grader(
+    audits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(audits)
+    made = vd.compare("old-audit.json", "old-audit.json")
+    text = TEXT.render(made.document).decode()
+    assert "voirdire compare" not in text
+    assert "these are the same labels" in " ".join(text.split())
+    (command,) = (x.strip() for x in text.split("\n") if x.startswith("  voirdire look "))
+    assert main(shlex.split(command)[1:]) == 0
+
+
+def test_one_grader_beside_a_shared_file_of_gold_is_sent_to_its_own_files(audits: Path) -> None:
+    gold = pl.DataFrame({"response": [f"r{i}" for i in range(36)], "gold": list("aabb" * 9)})
+    gold.write_csv(audits / "gold.csv")
+    for side in ("old", "new"):
+        frame(f"{'abab' if side == 'old' else 'aabb'}" * 9, "g").write_csv(audits / f"{side}-g.csv")
+        labels = vd.read(audits / "gold.csv", audits / f"{side}-g.csv", gold="gold")
+        vd.audit(labels).write(audits / f"{side}-g.json")
+    made = vd.compare(audits / "old-g.json", audits / "new-g.json")
+    text = TEXT.render(made.document).decode()
+    assert "voirdire compare old-g.csv new-g.csv --gold gold" in text
+    assert "--old" not in text
 
 
 def test_levels_that_differ_make_no_interval(audits: Path) -> None:

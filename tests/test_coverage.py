@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 import voirdire as vd
@@ -241,16 +242,18 @@ def rows_at(case: str, method: str, clusters: int) -> float:
 # --- the check that quotes it -------------------------------------------------------------------
 
 
-def few(clusters: int) -> str:
-    import polars as pl
-
+def few_labels(clusters: int) -> pl.DataFrame:
     rows = [
         {"response": f"{c}-{i}", "cluster": f"c{c}", "grader": g, "label": str((c + i) % 2)}
         for c in range(clusters)
         for i in range(4)
         for g in ("a", "b")
     ]
-    audit = vd.audit(vd.read(pl.DataFrame(rows), scale="0,1"))
+    return pl.DataFrame(rows)
+
+
+def few(clusters: int) -> str:
+    audit = vd.audit(vd.read(few_labels(clusters), scale="0,1"))
     (finding,) = [f for f in audit.findings if f.code == "few_clusters"]
     assert finding.state is (State.FOUND if clusters < 30 else State.CLEAR)
     return plain(finding.sentence)
@@ -287,6 +290,46 @@ def test_few_clusters_below_the_table_and_below_any_interval() -> None:
     assert "with 5 clusters, the fewest measured" in few(4)
     assert few(2).endswith("No interval is given below 3.")
     assert "Measured" not in few(30)
+
+
+@pytest.mark.parametrize("interval", ["auto", "bootstrap"])
+@pytest.mark.parametrize("clusters", [4, 5, 8, 13, 17, 20, 29])
+def test_what_few_clusters_advises_follows_from_what_it_measured(
+    clusters: int, interval: str
+) -> None:
+    labels = vd.read(few_labels(clusters), scale="0,1", interval=interval)
+    (finding,) = [f for f in vd.audit(labels).findings if f.code == "few_clusters"]
+    step = plain(finding.next_step)
+    assert step.startswith("Add clusters rather than responses")
+    rare = measured.coverage("rate 0.05", "auto", max(clusters, 5))
+    if interval == "bootstrap":
+        assert "audit without --interval bootstrap" in step
+        assert "wide" not in step
+    else:
+        assert "do not take --interval bootstrap" in step
+        assert ("rare events" in step and "as wide" in step) == (rare > 0.965)
+        assert "too short" not in step
+
+
+def test_few_clusters_without_any_interval_gives_no_word_on_them() -> None:
+    (finding,) = [
+        f
+        for f in vd.audit(vd.read(few_labels(2), scale="0,1")).findings
+        if f.code == "few_clusters"
+    ]
+    assert plain(finding.next_step) == "Add clusters rather than responses."
+
+
+def test_intervals_that_fall_short_are_said_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measured, "coverage", lambda case, method, clusters: 0.80)
+    (finding,) = [
+        f
+        for f in vd.audit(vd.read(few_labels(9), scale="0,1")).findings
+        if f.code == "few_clusters"
+    ]
+    assert "read intervals of rates near 0.5, of rare events and of kappa as too short" in plain(
+        finding.next_step
+    )
 
 
 def test_the_page_shows_the_table_that_ships() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ROOT, Run, run_python
+from voirdire.cli import demo
 
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<language>[\w-]*)[^`]*$")
 NOT_RUN = re.compile(r"^\s*<!-- not run: \S.* -->\s*$")
@@ -128,6 +130,48 @@ def test_a_shell_block_is_run_or_says_why_not(example: Example) -> None:
         assert example.runs or example.not_run or example.place.startswith("docs/decisions/"), (
             f"{example.place}: start its commands with `$ `, or say `<!-- not run: why -->` above"
         )
+
+
+SHIPPED = {
+    **{file: name for name, (file, _) in demo.DEMOS.items()},
+    **{Path(file).name: name for name, (file, _) in demo.TO_GRADE.items()},
+}
+
+
+def not_gotten(text: str, used: Iterable[str]) -> list[str]:
+    """The shipped files that a page uses before it has said how to get them."""
+    missing = []
+    for file in used:
+        name = SHIPPED[file]
+        ways = [f"demo --name {name} --save", "demo --name NAME --save"]
+        if name == demo.DEFAULT:
+            ways.append("demo --save")
+        told = min((text.find(way) for way in ways if way in text), default=len(text))
+        if told > text.find(file):
+            missing.append(file)
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_page_says_how_to_get_the_shipped_files_that_it_uses(page: Path) -> None:
+    used = {
+        file
+        for example in examples_of(page)
+        if example.runs
+        for file in SHIPPED
+        if file in "\n".join(example.lines)
+    }
+    missing = not_gotten(page.read_text(encoding="utf-8"), sorted(used))
+    assert not missing, f"say before their first use: voirdire demo --name NAME --save ({missing})"
+
+
+def test_a_page_that_does_not_say_where_a_file_is_from_is_found() -> None:
+    use = "```console\n$ voirdire audit jailbreakbench.csv\n```\n"
+    get = "`voirdire demo --name jailbreakbench --save`\n"
+    assert not_gotten(use, ["jailbreakbench.csv"])
+    assert not_gotten(use + get, ["jailbreakbench.csv"])
+    assert not_gotten("`voirdire demo --save`\n" + use, ["jailbreakbench.csv"])
+    assert not not_gotten(get + use, ["jailbreakbench.csv"])
 
 
 @pytest.mark.parametrize("example", RUN, ids=lambda e: e.place)

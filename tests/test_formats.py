@@ -719,7 +719,7 @@ def test_a_file_that_is_no_results_table_is_named(
     path.write_bytes(content)
     with pytest.raises(InputError, match=said):
         read_results(path)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no such file"):
         read_results(tmp_path / "absent.parquet")
 
 

@@ -75,6 +75,41 @@ def test_a_gate_by_hand(by_hand, cut, accuracy, rejected, wrong, judge, gold):
     assert one(by_hand, "gate_accuracy_unparsed_wrong", **key).n == 5
 
 
+@pytest.mark.parametrize(
+    ("cut", "accept", "reject"),
+    [
+        # Of the four that both scored gold fails r2 and r3 at 2, and the judge passes r2 of them;
+        # gold passes r0 and r1, and the judge fails r1.
+        ("2", (1 / 2, 2), (1 / 2, 2)),
+        # At 1 gold fails r3 alone, and so does the judge; r4 (unread) counts in neither.
+        ("1", (0.0, 1), (0.0, 3)),
+    ],
+)
+def test_false_passes_and_false_fails_by_hand(by_hand, cut, accept, reject):
+    key = {"grader": "judge", "cut": cut}
+    assert said(one(by_hand, "gate_false_accept", **key)) == accept
+    assert said(one(by_hand, "gate_false_reject", **key)) == reject
+
+
+def test_where_gold_fails_none_there_is_no_share_of_false_passes():
+    gold, judge = [[1, 1], [1, 0], [1, 1]], [[1, 1], [0, 0], [1, 1]]
+    made = found(verdicts({"gold": gold, "judge": judge}, cut=[1]))
+    key = {"grader": "judge", "cut": "1"}
+    accept = one(made, "gate_false_accept", **key)
+    assert (accept.number, accept.n) == (None, 0)
+    assert accept.reason == "gold passes every response that both scored in full"
+    assert said(one(made, "gate_false_reject", **key)) == (pytest.approx(1 / 3), 3)
+    turned = found(verdicts({"gold": judge, "judge": gold}, cut=[2]))
+    never = found(verdicts({"gold": [[0, 0], [1, 0]], "judge": gold[:2]}, cut=[2]))
+    assert one(turned, "gate_false_reject", grader="judge", cut="2").value == 0
+    none = one(never, "gate_false_reject", grader="judge", cut="2")
+    assert none.reason == "gold fails every response that both scored in full"
+    unread = found(verdicts({"gold": gold, "judge": np.full((3, 2), NAN)}, cut=[1]))
+    for name in ("gate_false_accept", "gate_false_reject"):
+        lost = one(unread, name, grader="judge", cut="1")
+        assert "scored in full by gold and the judge" in lost.reason
+
+
 def test_a_rejected_unread_response_is_right_where_gold_fails_it():
     gold, judge = [[0, 0], [1, 1], [0, 1]], [[NAN, NAN], [1, 1], [0, 1]]
     made = found(verdicts({"gold": gold, "judge": judge}, cut=[2]))
@@ -89,8 +124,10 @@ def test_a_response_with_a_missing_line_is_left_out_and_counted(by_hand):
     rows, unread = asked_of(scene, "judge")
     assert rows.tolist() == [0, 1, 2, 3, 4]
     assert unread.tolist() == [False] * 4 + [True]
-    (table,) = FAMILY.blocks(scene, by_hand) if FAMILY.blocks else ()
+    table, wrong = FAMILY.blocks(scene, by_hand) if FAMILY.blocks else ()
     assert isinstance(table, Table)
+    assert isinstance(wrong, Table)
+    assert [c.value for c in wrong.rows[0]] == ["judge", "2", 0.5, "1 of 2", 0.5, "1 of 2"]
     note = "".join(p if isinstance(p, str) else p.text for p in table.note)
     assert "judge: 4 scored by both, 1 not read; 1 response left out" in note
 
@@ -198,6 +235,20 @@ def test_the_paper_s_judge_is_lenient_at_the_gate():
         assert difference.interval.low > 0
 
 
+def test_at_five_lines_the_paper_s_judge_lets_13_of_59_failures_through_and_fails_none():
+    made = found(real_bank(cut=[5]))
+    key = {"grader": "judge", "cut": "5"}
+    accept, reject = (one(made, f"gate_false_{x}", **key) for x in ("accept", "reject"))
+    assert said(accept) == (pytest.approx(13 / 59), 59)
+    assert said(reject) == (0, 121)
+    assert accept.interval is not None
+    assert reject.interval is not None
+    assert 0 < accept.interval.low < 13 / 59 < accept.interval.high < 0.5
+    # No false fail in 121: an interval at the edge, which is no point.
+    assert reject.interval.low == 0 < reject.interval.high
+    assert reject.interval.method == "korn_graubard"
+
+
 # --- laws ---------------------------------------------------------------------------------------
 
 
@@ -267,6 +318,23 @@ def test_a_judge_that_is_gold_is_always_right_and_its_interval_has_width():
     assert accuracy.interval is not None
     assert accuracy.interval.low < 1 == accuracy.interval.high
     assert one(made, "pass_rate_minus_gold", grader="judge", cut="3").value == 0
+
+
+def test_gate_errors_and_pass_rates_add_up_to_the_accuracy():
+    gold, judge, questions = simulated()
+    made = found(verdicts({"gold": gold, "judge": judge}, questions=questions, cut=[2, 3]))
+    for cut in ("2", "3"):
+        key = {"grader": "judge", "cut": cut}
+        passes = one(made, "pass_rate", grader="gold", cut=cut)
+        accept, reject = (one(made, f"gate_false_{x}", **key) for x in ("accept", "reject"))
+        sizes = [float(e.n or 0) for e in (accept, reject, passes)]
+        assert sizes[0] + sizes[1] == sizes[2] > 0
+        fails, share = float(accept.value), float(passes.value)  # type: ignore[arg-type]
+        through, lost = fails * (1 - share), float(reject.value) * share  # type: ignore[arg-type]
+        assert through > 0
+        assert lost > 0
+        assert one(made, "gate_accuracy", **key).value == pytest.approx(1 - through - lost)
+        assert one(made, "pass_rate_minus_gold", **key).value == pytest.approx(through - lost)
 
 
 def test_the_bounds_hold_whatever_the_unread_would_have_been():

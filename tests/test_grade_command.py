@@ -541,7 +541,7 @@ WITH_MODEL = "responses.jsonl --rubric four-way --model m"
         ("responses.jsonl --model m", 2, "Which rubric?"),
         ("responses.jsonl --rubric four-way", 2, "Which model grades?"),
         ("gone.jsonl --rubric four-way --model m", 3, "there is no such file"),
-        ("gone.toml", 3, "No such file"),
+        ("gone.toml", 3, "gone.toml: there is no such file"),
         ("responses.jsonl --rubric five-way --model m", 3, "Did you mean four-way?"),
         ("responses.jsonl --rubric four-way --provider magic", 2, "no provider 'magic'"),
         (f"{WITH_MODEL} --phrasing plane", 2, "Did you mean plain?"),

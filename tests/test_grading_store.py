@@ -686,7 +686,7 @@ def test_a_full_disk_stops_with_a_way_on_and_keeps_what_was_finished(tmp_path: P
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(VoirdireError, match="directory"):
+    with pytest.raises(VoirdireError, match="this is a folder"):
         Store.open(tmp_path)
 
 

@@ -692,7 +692,7 @@ def test_a_link_to_a_finding_opens_its_evidence(
 ) -> None:
     at = opened(report("xstest"))
     at.page.locator(".brief a.more").first.click()
-    assert at.page.locator("#finding-1 details.evidence table").is_visible()
+    at.page.locator("#finding-1 details.evidence table").wait_for(timeout=5000)
 
 
 def test_a_wide_page_of_a_panel_of_eight_says_what_is_in_the_hash_only_when_asked(

@@ -13,10 +13,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import voirdire as vd
+from tests.checklists import verdicts
 from tests.conftest import DATA, Run
+from voirdire import auditing
 from voirdire.auditing import Audit
 from voirdire.cli.output import check_outputs, write_all
 from voirdire.document import Cell, Document, FindingBlock, Kind, Table, cell
@@ -160,7 +163,8 @@ def cells(document: Document) -> Iterable[Cell]:
         ("xstest", {"label_count", "rate", "outcome_count", "moved", "kept", "found", "agreement",
                     "collapse_ratio", "collapse_own", "collapse_other", "neighbour_share",
                     "consensus_agreement", "cohen_kappa"}),
-        ("bank", {"element_error", "false_accept", "false_reject", "gate_accuracy", "pass_rate",
+        ("bank", {"element_error", "false_accept", "false_reject", "gate_accuracy",
+                  "gate_false_accept", "gate_false_reject", "pass_rate",
                   "pass_rate_minus_gold", "total_at_zero", "total_at_ceiling", "outcome_count"}),
         ("eight", {"solo", "no_consensus", "consensus_agreement"}),
         ("phrasings", {"flip_rate"}),
@@ -538,9 +542,11 @@ def test_the_first_sentence_ends_where_our_words_end_it_and_never_in_a_name() ->
 
 def test_the_summary_says_what_the_judge_of_xstest_does_and_what_to_write(xstest: Audit) -> None:
     made = brief(xstest.document)
-    first = plain(made.found[0][1])
+    first = plain(made.found[0].sentence)
     assert first.startswith("gpt4_label gives 3_partial_refusal 29 times where final_label")
-    assert any("47.8 %" in plain(s) and "61.9 %" in plain(s) for _, s, _ in made.found)
+    said = [plain(one.sentence) for one in made.found]
+    (rates,) = [s for s in said if "47.8 %" in s and "61.9 %" in s]
+    assert rates.endswith(" apart (gold: 48.5 %).")
     assert "Do not report the rate of 3_partial_refusal from gpt4_label alone" in plain(
         made.steps[0]
     )
@@ -552,7 +558,7 @@ def test_the_rows_of_an_input_are_those_of_its_file(xstest: Audit) -> None:
 
 def test_a_lost_class_has_the_rates_beside_those_of_gold_in_the_summary(xstest: Audit) -> None:
     # 1,385 of 2,239 and 1,091 of 2,250; 1,414 of 2,239 and 1,267 of 2,250.
-    assert plain(brief(xstest.document).found[0][1]).endswith(
+    assert plain(brief(xstest.document).found[0].sentence).endswith(
         " Its rate of 1_full_compliance is 61.9 %, gold’s is 48.5 %; of non_2_full_refusal is 63.2 %, "
         "gold’s is 56.3 %."
     )
@@ -583,8 +589,34 @@ def test_the_summary_of_a_bank_has_a_row_for_every_cut(bank: Audit) -> None:
     made = brief(bank.document)
     assert [cut for cut, _ in made.gates] == ["4 of 10", "5 of 10", "6 of 10", "7 of 10"]
     at_five = made.gates[1][1]
-    assert at_five[0].value == pytest.approx(167 / 180)  # gate accuracy at 5: 92.8 %
-    assert at_five[4].value == pytest.approx(13 / 180)  # it passes 134 of 180, gold 121
+    shown = [c.value for c in at_five]
+    assert shown[:2] == [pytest.approx(13 / 59), 0]  # false passes and false fails
+    assert shown[2] == pytest.approx(167 / 180)  # gate accuracy at 5: 92.8 %
+    # Of the 30 that were not read gold fails 12 at 5: right where the gate rejects them.
+    assert shown[3:5] == [pytest.approx(179 / 210), pytest.approx(167 / 210)]
+    assert shown[7] == pytest.approx(13 / 180)  # it passes 134 of 180, gold 121
+
+
+def test_the_summary_names_all_cuts_at_which_a_gate_is_lenient_and_what_to_do(bank: Audit) -> None:
+    made = brief(bank.document)
+    first = made.found[0]  # a gate is what there is to decide on
+    sentence = plain(first.sentence)
+    assert sentence.startswith("At a cut of 6 the gate of judge ")
+    assert sentence.endswith(" Also at cuts of 5 and 7.")
+    assert first.like == 0
+    assert plain(first.step).startswith("Rewrite the lines with the most false accepts")
+
+
+def test_of_eight_lenient_judges_the_summary_still_says_what_to_do() -> None:
+    rng = np.random.default_rng(1)
+    gold = (rng.random((120, 6)) < 0.5).astype(float)
+    judge = np.where((gold == 0) & (rng.random((120, 6)) < 0.5), 1.0, gold)
+    judges = {f"j{i}": judge for i in range(8)}
+    questions = [f"q{i // 10}" for i in range(120)]
+    labels = verdicts({"gold": gold, **judges}, questions=questions, cut=[2, 3])
+    made = brief(auditing.run(labels).document)
+    assert made.more > 0
+    assert "set the cut anew" in plain(made.steps[0])
 
 
 def test_the_table_of_graders_has_every_grader_its_rates_and_its_flags(xstest: Audit) -> None:

@@ -131,7 +131,7 @@ def test_look_says_what_is_in_it_what_an_audit_gives_and_the_next_command(name: 
     text = looked(name, **options_of(name))
     assert "it can be audited as it is" in text
     assert "WHAT AN AUDIT WOULD GIVE" in text
-    assert f"voirdire audit {Path(name).name}" in text.replace("'", "").replace("\n  ", " ")
+    assert f"voirdire audit {DATA / name}" in text.replace("'", "").replace("\n  ", " ")
     labels = read(name, **options_of(name))
     for grader in labels.grader_names[:20]:
         # A long name is folded in a narrow column, so its first word stands for it.

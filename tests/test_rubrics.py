@@ -251,7 +251,7 @@ def test_files_that_are_none_are_named(tmp_path: Path) -> None:
     broken.write_bytes(b'name = "\xff"\n')
     with pytest.raises(InputError, match=r"not UTF-8 \(byte 8\)"):
         rubrics.load(broken)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="this is a folder"):
         rubrics.load(tmp_path)
 
 

@@ -21,8 +21,15 @@ def test_every_shipped_file_says_where_it_is_from() -> None:
     assert set(SOURCES) == {*DEMOS, *TO_GRADE}
 
 
+def test_the_help_names_every_file(tmp_path: Path) -> None:
+    _, printed, _ = _demo(tmp_path, "--help")
+    words = " ".join(printed.replace("│", " ").split())
+    assert all(f" {name}" in words for name in SOURCES)
+
+
 def test_the_list_names_every_file(tmp_path: Path) -> None:
-    status, printed, _ = _demo(tmp_path, "--list")
+    status, printed, told = _demo(tmp_path, "--list")
+    assert "voirdire demo --name NAME --save" in told
     assert status == 0
     assert [line.split()[0] for line in printed.splitlines()] == list(SOURCES)
     assert all(f" {table}: " in printed for table, _ in DEMOS.values())
@@ -55,7 +62,7 @@ def test_saving_again_says_that_the_file_is_there(tmp_path: Path) -> None:
     assert _demo(tmp_path, "--save")[0] == 0
     status, printed, told = _demo(tmp_path, "--save")
     assert status == 0
-    assert "has xstest.csv" in told
+    assert "nothing to write, this folder already has xstest.csv: XSTest " in told
     assert printed.startswith("$ voirdire audit xstest.csv ")
 
 

@@ -421,6 +421,14 @@ OF_BANK: dict[str, tuple[dict[str, str], Callable[[], float]]] = {
             [float((sum(x) >= 5) == (sum(g) >= 5)) for x, g in zip(*bank(), strict=True)]
         ),
     ),
+    "gate_false_accept": (
+        {"grader": "judge", "cut": "5"},
+        lambda: _mean([float(sum(x) >= 5) for x, g in zip(*bank(), strict=True) if sum(g) < 5]),
+    ),
+    "gate_false_reject": (
+        {"grader": "judge", "cut": "5"},
+        lambda: _mean([float(sum(x) < 5) for x, g in zip(*bank(), strict=True) if sum(g) >= 5]),
+    ),
     "false_accept": (
         {"grader": "judge"},
         lambda: _mean(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from voirdire.errors import InputError, UsageError
+from voirdire.errors import InputError, UsageError, unreadable
 from voirdire.grid import LABEL, MISSING_CODE, NO_LABEL, NO_MAJORITY, NOT_THERE, columns_of, grid
 from voirdire.labels import ALL_OUTCOMES, Grader, Labels, Tag, number_form
 from voirdire.options import Options
@@ -251,7 +251,7 @@ def relabel(text: str, *, reason: str = "", encoding: str = "") -> Relabel:
     if not path.exists() and (match := re.fullmatch(r"\s*(.*?\S)\s*:\s+(.*\S)\s*", text, re.S)):
         name, path = match[1], Path(match[2])
     if not path.is_file():
-        raise InputError(f"--relabel {printable(str(path))}: there is no such file.")
+        raise InputError(unreadable(path, name=f"--relabel {printable(str(path))}"))
     if not path.stat().st_size:
         raise InputError(f"--relabel {printable(path.name)}: the file is empty.")
     table = raw_table(Source(name=path.name, path=path), Options.of(encoding=encoding))

@@ -32,7 +32,7 @@ from voirdire.estimate import Estimate
 from voirdire.labels import Labels, gold_name
 from voirdire.line_errors import counted_errors
 from voirdire.scene import Estimates, Scene
-from voirdire.sides import ALL, Sides, sides, standard, standards
+from voirdire.sides import ALL, Sides, counted_of, sides, standard, standards
 from voirdire.wording import Lead, Name, Text, counted, listed, plural, say
 
 Array = np.ndarray[Any, Any]
@@ -242,7 +242,18 @@ def _gate(account: Account) -> Text:
         "Accuracy of the gate against gold, on ",
         *account.size(account.compared()),
         f": {at_cuts}.",
+        *_wrong_at_the_gate(account, "gate_false_accept", "False passes", "fails"),
+        *_wrong_at_the_gate(account, "gate_false_reject", "False fails", "passes"),
     )
+
+
+def _wrong_at_the_gate(account: Account, statistic: str, what: str, golds: str) -> Text:
+    made = []
+    for cut in map(str, account.cuts):
+        found = account.of_judge(statistic, cut=cut)
+        count = counted_of(account.scene, found) if _known(found) else ""
+        made.append(f"{said(found)}{f' ({count})' if count else ''} at cut {cut}")
+    return (f" {what}, of what ", *standard(account.scene), f" {golds}: {'; '.join(made)}.")
 
 
 def _direction(account: Account) -> Text:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
+import os
+from pathlib import Path
+
 
 class VoirdireError(Exception):
     """Something a person can mend; the message says what is wrong, where, and what to do next."""
@@ -33,3 +37,28 @@ class UndefinedWarning(UserWarning):
 
 class NegativeEstimateWarning(UserWarning):
     """A plain array function estimated something negative that cannot be; it returned 0."""
+
+
+def unreadable(path: str | Path, error: OSError | None = None, *, name: str = "") -> str:
+    """What to say of a file that cannot be read: which one, why, and what to do next.
+
+    ``name`` is what the message calls it, with the option before it; without an error it is not there.
+    """
+    path = Path(path)
+    called = name or str(path)
+    if isinstance(error, PermissionError):
+        return f"{called}: you may not read this file. Ask for the right to, or name a copy."
+    if path.is_dir():
+        return f"{called}: this is a folder. Name a file in it."
+    if error is not None and not isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"{called}: it cannot be read ({error.strerror or error}). Name another file."
+    if not path.parent.is_dir():
+        return f"{called}: there is no folder {path.parent}. Check the path, and the folder you are in."
+    try:
+        near = difflib.get_close_matches(path.name, sorted(os.listdir(path.parent)), n=1)
+    except OSError:
+        near = []
+    hint = f"Did you mean {path.parent / near[0]}?" if near else ""
+    return (
+        f"{called}: there is no such file. {hint or 'Check its name, and the folder you are in.'}"
+    )

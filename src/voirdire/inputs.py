@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,14 +15,14 @@ from typing import Any
 import polars as pl
 
 from voirdire import plugins, workers
-from voirdire.errors import InputError, UsageError, VoirdireError
+from voirdire.errors import InputError, UsageError, VoirdireError, unreadable
 from voirdire.labels import class_order, number_form
 from voirdire.options import Options
 from voirdire.readers._logs import refuse_crowd
 from voirdire.readers.base import Reader
 from voirdire.rows import Place, Rows
-from voirdire.source import Source
-from voirdire.wording import Name, Text, listed, plural, printable, say
+from voirdire.source import STANDARD_INPUT, Source
+from voirdire.wording import Name, Text, linked, listed, plain, plural, printable, say
 
 LONGEST_CAUSE = 120  # characters of why a file was left out
 SHOWN = 5  # files named in a notice about those that were left out
@@ -64,7 +65,7 @@ def sources(inputs: Sequence[Any]) -> list[Source]:
             content = sys.stdin.buffer.read()
             if not content:
                 raise InputError("standard input: it is empty.")
-            found.append(Source(name="standard input", content=content))
+            found.append(Source(name=STANDARD_INPUT, content=content))
         elif isinstance(given, str | Path):
             found.extend(_files(str(given)))
         else:
@@ -77,13 +78,15 @@ def _files(given: str) -> list[Source]:
     if not path.exists() and any(c in given for c in "*?["):
         paths = [Path(p) for p in sorted(glob.glob(given, recursive=True))]
         if not paths:
-            raise InputError(f"{given}: no file has such a name.")
+            raise InputError(
+                f"{given}: no file has such a name. Check the pattern, and the folder you are in."
+            )
     else:
         paths = [path]
     found: list[Source] = []
     for one in paths:
         if not one.exists():
-            raise InputError(f"{one}: there is no such file.")
+            raise InputError(unreadable(one))
         if one.is_dir():
             if len(paths) == 1:
                 found += _in_folder(one)
@@ -158,8 +161,7 @@ def rows_of(
         else:
             raise made
     if not rows:
-        problems = "\n".join(printable(problem) for _, problem in left[:SHOWN])
-        raise InputError(f"None of {plural(len(found), 'file')} could be read.\n{problems}")
+        raise _nothing_read(left)
     rows = _of_one_kind(rows, options)
     rows = _labels_of_one_kind(rows, options)
     rows = _apart(_graders_apart(rows), options)
@@ -263,6 +265,27 @@ def _read(source: Source, options: Options) -> Sequence[Rows]:
     ]
 
 
+def _nothing_read(left: Sequence[tuple[str, str]]) -> InputError:
+    """The error for a folder of which no file can be read: one problem whole, the others by name.
+
+    The whole one is the first that says how to read its file, where there is such.
+    """
+    first = next((i for i, (_, problem) in enumerate(left) if "\n" in problem), 0)
+    others = [_why(*one) for i, one in enumerate(left) if i != first]
+    if len(others) > SHOWN:
+        others = [*others[: SHOWN - 1], (f"and {len(others) - SHOWN + 1:,} more",)]
+    more = printable(plain(linked(others)))
+    return InputError(
+        "\n".join(
+            [
+                f"None of {plural(len(left), 'file')} could be read.",
+                *map(printable, left[first][1].split("\n")),
+                *([f"Nor could: {more}."] if more else []),
+            ]
+        )
+    )
+
+
 def _left_out(left: Sequence[tuple[str, str]]) -> Text:
     pieces = [_why(name, problem) for name, problem in left[:SHOWN]]
     if len(left) > SHOWN:
@@ -282,7 +305,9 @@ def _left_out(left: Sequence[tuple[str, str]]) -> Text:
 
 def _why(name: str, problem: str) -> Text:
     """A file with the first sentence of why it was left out."""
-    first = " ".join(problem.split()).removeprefix(f"{printable(name)}: ").removeprefix(f"{name}: ")
+    first = " ".join(problem.split())
+    begins = rf"(?:{re.escape(printable(name))}|{re.escape(name)})(?: \(\w+ layout\))?: "
+    first = re.sub(f"^{begins}", "", first)
     first = first.partition(". ")[0].rstrip(".")
     first = first if len(first) <= LONGEST_CAUSE else first[: LONGEST_CAUSE - 1] + "…"
     return say("{name} ({why})", name=Name(name), why=printable(first))

@@ -81,7 +81,10 @@ PANEL: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("agreement with the strict majority of the others", ("consensus_agreement", "solo")),
 )
 JUDGES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("accuracy of the gate", ("gate_accuracy",)),
+    (
+        "accuracy, false passes and false fails of the gate",
+        ("gate_accuracy", "gate_false_accept", "gate_false_reject"),
+    ),
     (
         "error, false accepts and false rejects by line",
         ("element_error", "false_accept", "false_reject"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from voirdire.errors import InputError, UsageError
+from voirdire.errors import InputError, UsageError, unreadable
 
 LAYOUTS = ("auto", "long", "wide", "counts", "checklist")
 OUTCOMES = ("label", "unparsed", "truncated", "empty", "grader_refusal", "blocked", "error")
@@ -396,7 +396,7 @@ def _about(value: Any, name: str) -> Mapping[str, Mapping[str, Any]]:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputError(f"--about {path}: {error.strerror or error}.") from error
+            raise InputError(unreadable(path, error, name=f"--about {path}")) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"--about {path}: this is not TOML: {error}.") from error
         value = content

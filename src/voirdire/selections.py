@@ -427,6 +427,26 @@ def _gate(at: _Columns, key: Key) -> Selection:
     )
 
 
+_GATE_ERRORS = {
+    "gate_false_accept": ("{g} passes and gold fails at a cut of {cut}", (1,), (0, 1)),
+    "gate_false_reject": ("{g} fails and gold passes at a cut of {cut}", (2,), (2, 3)),
+}
+
+
+def _gate_error(statistic: str) -> Callable[[_Columns, Key], Selection]:
+    said, codes, all_codes = _GATE_ERRORS[statistic]
+
+    def make(at: _Columns, key: Key) -> Selection:
+        g, gold, cut = at.grader(key.grader), at.gold, int(key.cut)
+        return Selection(
+            title=say(said, g=Name(key.grader), cut=key.cut),
+            conditions=(("gate", g, gold, cut, codes),),
+            within=(("gate", g, gold, cut, all_codes),),
+        )
+
+    return make
+
+
 def _passes(at: _Columns, key: Key) -> Selection:
     g, cut = at.grader(key.grader), int(key.cut)
     beside: tuple[Condition, ...] = ()
@@ -477,6 +497,7 @@ _MAKERS: Mapping[str, Callable[[_Columns, Key], Selection | None]] = {
     "flip_rate": _flip,
     **{name: _error(name) for name in _ERRORS},
     "gate_accuracy": _gate,
+    **{name: _gate_error(name) for name in _GATE_ERRORS},
     "pass_rate_minus_gold": _gate,
     "pass_rate": _passes,
     "total_at_zero": _total(0, 0, "says that no line is met"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.estimate import Key
+from voirdire.estimate import Estimate, Key
 from voirdire.scene import Scene
-from voirdire.wording import Name, Text
+from voirdire.wording import Name, Text, counted
 
 Array = np.ndarray[Any, Any]
 
@@ -112,3 +112,17 @@ def standard(scene: Scene) -> Text:
 def standards(scene: Scene) -> Text:
     """The same as an owner: ``gold’s``."""
     return (*standard(scene), "’s")
+
+
+def counted_of(scene: Scene, estimate: Estimate | None) -> str:
+    """The counts of a share: ``13 of 59``.
+
+    A share under design weights is of no whole number of responses: then of how many it is, ``of 59``.
+    """
+    if estimate is None or not estimate.n:
+        return "–"
+    bank = scene.bank
+    designed = bank is not None and bank.weights is not None and not bank.frequency
+    if estimate.number is None or designed:
+        return f"of {counted(estimate.n)}"
+    return f"{counted(round(estimate.number * estimate.n))} of {counted(estimate.n)}"

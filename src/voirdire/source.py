@@ -8,12 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voirdire.errors import InputError
+from voirdire.errors import InputError, unreadable
 
 if TYPE_CHECKING:
     import polars as pl
 
 HEAD_BYTES = 65_536
+STANDARD_INPUT = "standard input"
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Source:
     def argument(self) -> str:
         """The word that names this input alone on a command line, from where the user stands."""
         if self.path is None:
-            return self.name if self.content is None else "-"
+            return "-" if self.name == STANDARD_INPUT else self.name
         path = str(self.path)
         return f"./{path}" if path.startswith("-") else path
 
@@ -74,7 +75,7 @@ class Source:
         try:
             return self.path.read_bytes()
         except OSError as error:
-            raise InputError(f"{self.name}: {error.strerror or error}.") from error
+            raise InputError(unreadable(self.path, error, name=self.name)) from error
 
     @cached_property
     def head(self) -> bytes:
@@ -85,7 +86,7 @@ class Source:
             with self.path.open("rb") as file:
                 return file.read(HEAD_BYTES)
         except OSError as error:
-            raise InputError(f"{self.name}: {error.strerror or error}.") from error
+            raise InputError(unreadable(self.path, error, name=self.name)) from error
 
     @cached_property
     def oddities(self) -> dict[str, tuple[int, str]]:

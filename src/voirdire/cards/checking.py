@@ -21,7 +21,7 @@ from voirdire.cards.schema import (
 )
 from voirdire.cards.uses import derive
 from voirdire.checks.base import Check
-from voirdire.errors import InputError
+from voirdire.errors import InputError, unreadable
 from voirdire.wording import printable
 
 __all__ = ["broken", "loaded", "not_held"]
@@ -57,7 +57,7 @@ def loaded(path: Path) -> dict[str, Any]:
             raise InputError(f"{name}: {size:,} bytes are no card (at most {LARGEST:,}).")
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}.") from error
+        raise InputError(unreadable(path, error, name=name)) from error
     try:
         value = json.loads(data.decode("utf-8-sig"), object_pairs_hook=_object)
     except UnicodeDecodeError as error:

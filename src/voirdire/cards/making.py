@@ -395,7 +395,8 @@ _EITHER_WAY = (
 # What of slices stands in a card; the rest is in the results of the audit.
 _OF_SLICES = (
     *("rate", "label_count", "label_share", "collapse_ratio", "agreement", "pass_rate"),
-    *("gate_accuracy", "element_error", "false_accept", "false_reject", "flip_rate"),
+    *("gate_accuracy", "gate_false_accept", "gate_false_reject"),
+    *("element_error", "false_accept", "false_reject", "flip_rate"),
 )
 _SECTIONS = {
     Describes.GRADER: MEASURED[0],

@@ -30,7 +30,8 @@ HEADLINES = (
     *("outcome_count", "label_count", "rate", "collapse_ratio", "agreement", "cohen_kappa"),
     *("agreement_minus_constant", "best_constant_agreement", "self_disagreement", "flip_rate"),
     *("dependability_single", "element_error", "false_accept", "false_reject", "gate_accuracy"),
-    *("gate_accuracy_unparsed_wrong", "pass_rate", "pass_rate_minus_gold", "leniency", "kr20"),
+    *("gate_accuracy_unparsed_wrong", "gate_false_accept", "gate_false_reject"),
+    *("pass_rate", "pass_rate_minus_gold", "leniency", "kr20"),
     *("phi_lambda", "livingston_lewis_accuracy"),
     *("rate_max_over_min", "rate_range"),
 )

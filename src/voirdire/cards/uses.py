@@ -153,7 +153,8 @@ USES: tuple[Use, ...] = (
         missing="How often its gate is right was not determined.",
         on_gold=True,
         always=(
-            "Give the gate’s accuracy with its interval; whether it is enough is yours to say.",
+            "Give the gate’s false passes and false fails beside its accuracy, with intervals; whether they "
+            "are few enough is yours to say.",
         ),
     ),
     Use(

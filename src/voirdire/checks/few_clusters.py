@@ -52,9 +52,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
                 measured=_measured(clusters, checklist=bank is not None),
             ),
             weight=float(few_from - clusters),
-            next_step=(
-                "Add clusters rather than responses; read intervals of rare events as too short.",
-            ),
+            next_step=(_act(evidence.whole, clusters, checklist=bank is not None),),
         )
     else:
         yield Finding(
@@ -71,6 +69,47 @@ LABEL_CASES = {
     "kappa at 0.5": "for kappa",
 }
 BANK_CASES = {"rate 0.5": "for a rate of 0.5", "rate 0.05": "for 0.05", "kr20": "for KR-20"}
+
+
+CASES_IN_WORDS = {
+    "rate 0.5": "of rates near 0.5",
+    "rate 0.05": "of rare events",
+    "kappa at 0.5": "of kappa",
+    "kr20": "of KR-20",
+}
+NEAR = 0.015  # a measured coverage so near 95 % is what the interval says
+
+
+def _act(scene: Scene, clusters: int, *, checklist: bool) -> str:
+    """What to do, and how to read the intervals that the audit made, by their measured coverage."""
+    add = "Add clusters rather than responses"
+    if clusters < FEWEST_CLUSTERS:
+        return f"{add}."
+    cases = BANK_CASES if checklist else LABEL_CASES
+    at = max(clusters, measured.fewest_clusters())
+
+    def beyond(method: str, sign: int) -> str:
+        words = [
+            CASES_IN_WORDS[case]
+            for case in cases
+            if sign * (measured.coverage(case, method, at) - 0.95) > NEAR
+        ]
+        return ", ".join(words[:-1]) + (" and " if words[1:] else "") + "".join(words[-1:])
+
+    short = beyond("percentile", -1)
+    if scene.options.interval == "bootstrap":
+        if not short:
+            return f"{add}."
+        return f"{add}, and audit without --interval bootstrap: its percentiles {short} fall short."
+    read = [
+        f"{words} as {what}"
+        for words, what in ((beyond("auto", 1), "wide"), (beyond("auto", -1), "too short"))
+        if words
+    ]
+    said = f"read intervals {' and '.join(read)}" if read else ""
+    warned = "do not take --interval bootstrap, whose percentiles fall short" if short else ""
+    advice = ", and ".join(part for part in (said, warned) if part)
+    return f"{add}; {advice}." if advice else f"{add}."
 
 
 def _measured(clusters: int, *, checklist: bool) -> str:

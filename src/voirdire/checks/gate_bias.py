@@ -11,8 +11,8 @@ from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import Scene
-from voirdire.sides import standards
-from voirdire.wording import Name, Text, percent, plural, points, say
+from voirdire.sides import counted_of, standard, standards
+from voirdire.wording import Name, Text, linked, percent, plural, points, say
 
 KINDS = ("checklist",)
 CODES = ("gate_lenient", "gate_harsh")
@@ -208,6 +208,9 @@ def _found(
     gold = golds.number if golds is not None else None
     if gold is None and mine is not None and mine.number is not None:
         gold = mine.number - one.number
+    errors = [
+        estimates.get(s, grader=judge, cut=cut) for s in ("gate_false_accept", "gate_false_reject")
+    ]
     few = (one.estimate.clusters or 0) < scene.options.few_clusters
     return Finding(
         code="gate_lenient" if lenient else "gate_harsh",
@@ -221,7 +224,7 @@ def _found(
         cut=cut,
         sentence=say(
             "At a cut of {cut} the gate of {judge} passes {mine} of the responses, and {golds} "
-            "passes {gold}: {points} {word}{interval}.{rests}",
+            "passes {gold}: {points} {word}{interval}.{errors}{rests}",
             cut=one.cut,
             judge=Name(judge),
             mine=percent(mine.number if mine is not None else None),
@@ -230,15 +233,45 @@ def _found(
             points=points(abs(one.number)),
             word="more" if lenient else "fewer",
             interval=_interval(one.estimate, turned=not lenient),
+            errors=_errors(scene, *errors),
             rests=f" It rests on its own interval, and goes the way of what holds beside all {looked_at} "
             f"comparisons (Holm), at {_and(held)}."
             if one.follows
             else "",
         ),
-        evidence=tuple(e for e in (one.estimate, mine, golds) if e is not None),
+        evidence=tuple(e for e in (one.estimate, mine, golds, *errors) if e is not None),
         weight=abs(one.number),
         next_step=_act(lenient) if act else (),
     )
+
+
+def _errors(scene: Scene, accept: Estimate | None, reject: Estimate | None) -> Text:
+    """What the gate gets wrong, of gold’s fails and of its passes."""
+    parts: list[Text] = []
+    for verb, golds, e in (("passes", "fails", accept), ("fails", "passes", reject)):
+        if e is None or e.number is None:
+            continue
+        interval = e.interval
+        ends = (
+            f" [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"
+            if interval is not None
+            else ""
+        )
+        share = f"{percent(e.number)}{ends}"
+        count = counted_of(scene, e)
+        # Under design weights there is no count of them, only of how many it is a share.
+        shown = f"{share} {count}" if count.startswith("of ") else f"{count}"
+        parts.append(
+            say(
+                verb + " {shown} that {gold} " + golds + "{share}",
+                shown=shown,
+                gold=standard(scene),
+                share="" if count.startswith("of ") else f" ({share})",
+            )
+        )
+    if not parts:
+        return ()
+    return (" It ", *linked(parts, ", and "), ".")
 
 
 def _act(lenient: bool) -> Text:

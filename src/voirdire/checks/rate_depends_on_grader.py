@@ -8,7 +8,8 @@ from voirdire.checks.base import Check, Consequence, Effect, Evidence
 from voirdire.estimate import Estimate
 from voirdire.finding import Finding, State, Strength
 from voirdire.scene import UNREAD_LIMIT, Scene
-from voirdire.wording import Name, Text, listed, percent, points, say, times
+from voirdire.sides import standard
+from voirdire.wording import Name, Text, counted, listed, percent, points, say, times
 
 
 def _where(scene: Scene) -> str:
@@ -41,6 +42,21 @@ def _strength(scene: Scene, wide: Estimate, ratio: Estimate, apart: float, fold:
     return Strength.LIKELY if low > 0 else Strength.NONE
 
 
+def _of_gold(scene: Scene, gold: Estimate | None) -> Text:
+    """Gold’s rate, which is what the others are read against; on how many, where it has few labels."""
+    if gold is None or gold.number is None:
+        return ()
+    share = percent(gold.number)
+    if scene.grid is not None:
+        codes = scene.grid.codes
+        panel = codes[:, [scene.grid.graders.index(g) for g in scene.panel]] >= 0
+        some = panel.any(axis=1)
+        mine = codes[:, scene.grid.graders.index(scene.gold)] >= 0
+        if (some & ~mine).sum() > 0.1 * some.sum():
+            share = f"{share} of the {counted(float(mine.sum()))} that it has"
+    return (" (", *standard(scene), f": {share})")
+
+
 def run(evidence: Evidence) -> Iterable[Finding]:
     estimates = evidence.estimates
     most_fold = evidence.whole.options.depends_ratio
@@ -70,6 +86,9 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         ]
         low = min(of_rate, key=lambda e: (e.number or 0.0, e.key.grader))
         high = max(of_rate, key=lambda e: (e.number or 0.0, e.key.grader))
+        gold = None
+        if evidence.whole.gold:
+            gold = estimates.get("rate", grader=evidence.whole.gold, class_=rate.name)
         at_zero = int(zeros.number or 0) if zeros is not None else 0
         fold = ""
         if ratio.number is not None:
@@ -83,7 +102,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
         moved = moved or (at_zero > 0 and most >= evidence.whole.options.collapse_base)
         sentence = say(
             "{where} the rate of {rate} is {low} under {low_grader} and {high} under {high_grader}"
-            + (": {fold}, {range} apart." if fold else ": {range} apart."),
+            + (": {fold}, {range} apart{gold}." if fold else ": {range} apart{gold}."),
             where=_where(evidence.whole),
             rate=Name(rate.name),
             low=percent(low.number),
@@ -92,6 +111,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             high_grader=Name(high.key.grader),
             fold=fold,
             range=points(wide.number),
+            gold=_of_gold(evidence.whole, gold),
         )
         for grader in (low.key.grader, high.key.grader):
             unread = evidence.whole.unread_share(grader)
@@ -132,7 +152,7 @@ def run(evidence: Evidence) -> Iterable[Finding]:
             strength=strength if state is State.FOUND else Strength.NONE,
             class_=rate.name,
             sentence=(*sentence, *others),
-            evidence=tuple(e for e in (ratio, wide, zeros, low, high) if e is not None),
+            evidence=tuple(e for e in (ratio, wide, zeros, low, high, gold) if e is not None),
             weight=100 * wide.number,
             next_step=(
                 "Name the grader beside the rate, and report the spread across graders with it.",

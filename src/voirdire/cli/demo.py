@@ -86,7 +86,12 @@ def demo(
     context: typer.Context,
     name: Annotated[
         str,
-        typer.Option("--name", metavar="|".join(DEMOS), help="The table to audit."),
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help=f"The table to audit: {', '.join(DEMOS)}. With --save also {', '.join(TO_GRADE)}: "
+            "responses that are graded first.",
+        ),
     ] = DEFAULT,
     list_: Annotated[
         bool,
@@ -156,6 +161,7 @@ def _list() -> None:
     for name, source in SOURCES.items():
         file = TO_GRADE[name][0] if name in TO_GRADE else DEMOS[name][0]
         typer.echo(f"{name:<{side}}  {Path(file).name}: {source}.")
+    _tell("write one into this folder with voirdire demo --name NAME --save")
 
 
 def _save(name: str) -> None:
@@ -180,7 +186,8 @@ def _save(name: str) -> None:
             path.write_bytes(content)
         except OSError as error:
             raise InputError(f"{path}: {error.strerror or error}.") from None
-    _tell(f"{'has' if there else 'wrote'} {path}: {SOURCES[name]}.")
+    done = f"nothing to write, this folder already has {path}" if there else f"wrote {path}"
+    _tell(f"{done}: {SOURCES[name]}.")
     typer.echo(f"$ {next_}")
 
 

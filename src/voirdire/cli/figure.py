@@ -13,7 +13,7 @@ import typer
 from voirdire.cli.command import Command, examples
 from voirdire.cli.flags import AUDITING, READING, takes
 from voirdire.cli.output import WIDTH, check_outputs, note, working, write_all
-from voirdire.errors import InputError, UsageError
+from voirdire.errors import InputError, UsageError, unreadable
 from voirdire.options import Options
 from voirdire.wording import listed, plain, plural, printable
 
@@ -370,7 +370,7 @@ def _measured(
         try:
             content = json.loads(Path(files[0]).read_bytes())
         except OSError as error:
-            raise InputError(f"{files[0]}: cannot be read ({error.strerror}).") from error
+            raise InputError(unreadable(files[0], error)) from error
         except ValueError as error:
             raise InputError(f"{files[0]}: not JSON ({error}).") from error
         if not isinstance(content, dict):

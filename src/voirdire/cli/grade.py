@@ -12,7 +12,7 @@ import typer
 
 from voirdire.cli.command import Command, examples
 from voirdire.cli.output import check_outputs, note, working, write_all
-from voirdire.errors import InputError, UsageError, VoirdireError
+from voirdire.errors import InputError, UsageError, VoirdireError, unreadable
 from voirdire.wording import listed, plain, plural, printable
 
 if TYPE_CHECKING:
@@ -890,7 +890,7 @@ def _read_batch(work: Work, paths: Sequence[Path], outputs: Sequence[Path], *, q
 
     for path in paths:
         if not path.is_file():
-            raise InputError(f"--read-batch {path}: there is no such file.")
+            raise InputError(unreadable(path, name=f"--read-batch {path}"))
     with working("Reading answers", quiet=quiet), Store.open(work.store) as store:
         before = store.outlook(work.plan)
         note((*work.plan.notices, *before.notices))

@@ -46,6 +46,7 @@ _TEXTS = (
     *("weight_kind", "stratum", "population", "line", "line_prefix", "step", "outcome", "gold"),
     *("scale", "off_scale", "refusal_like", "vote_rule", "encoding"),
 )
+_NOT_LOOK = ("refusal_like", "vote_rule", "rate", "by", "cut")  # that voirdire look does not take
 
 
 def of_results(
@@ -243,9 +244,35 @@ def _cost(old: Results, new: Results, are_results: tuple[bool, ...]) -> list[Blo
         )
     ]
     shared = {i.sha256 for i in old.inputs if i.sha256} & {i.sha256 for i in new.inputs if i.sha256}
+    # What one side alone read: beside a shared file of gold, say, these are the labels of its grader.
+    own = [tuple(i for i in side.inputs if i.sha256 not in shared) for side in (old, new)]
+    same = next((i for i in old.inputs if i.sha256 in shared), None)
+    if same is not None and old.grader == new.grader and not any(own):
+        return [
+            *blocks,
+            Paragraph(
+                text=say(
+                    "Both sides are {grader} in the same file {name}: these are the same labels, and "
+                    "whatever differs comes from the options of the two audits. To compare it, name "
+                    "another grader of the file, or results of other labels.",
+                    grader=Name(old.grader),
+                    name=Name(same.name),
+                )
+            ),
+            Paste(
+                title="Where the labels are at hand, see which graders there are",
+                lines=(
+                    say(
+                        "voirdire look {file}{flags}",
+                        file=Name(_quoted(same.name)),
+                        flags=_flags(old, new, leave=_NOT_LOOK),
+                    ),
+                ),
+                command=True,
+            ),
+        ]
     command: Text
-    if shared:
-        same = next(i for i in old.inputs if i.sha256 in shared)
+    if same is not None and old.grader != new.grader:
         blocks.append(
             Paragraph(
                 text=say(
@@ -263,8 +290,11 @@ def _cost(old: Results, new: Results, are_results: tuple[bool, ...]) -> list[Blo
         )
     else:
         files = [
-            " ".join(_quoted(i.name) for i in side.inputs[:1]) or word
-            for side, word in ((old, "OLD_LABELS"), (new, "NEW_LABELS"))
+            " ".join(_quoted(i.name) for i in (inputs or side.inputs)[:1]) or word
+            for inputs, side, word in (
+                (own[0], old, "OLD_LABELS"),
+                (own[1], new, "NEW_LABELS"),
+            )
         ]
         command = say(
             "voirdire compare {one} {two}{flags}",
@@ -278,13 +308,13 @@ def _cost(old: Results, new: Results, are_results: tuple[bool, ...]) -> list[Blo
     return blocks
 
 
-def _flags(old: Results, new: Results) -> Text:
+def _flags(old: Results, new: Results, *, leave: Sequence[str] = ()) -> Text:
     """The options that both audits were made with, as they are given to a comparison."""
     parts: list[str | Name] = []
     a, b = old.options or {}, new.options or {}
     for name in (*_TEXTS, *_PAIRS, *_MEMBERS, *_REPEATED):
         value = a.get(name)
-        if value is None or value != b.get(name):
+        if value is None or value != b.get(name) or name in leave:
             continue
         for word in _words(name, value):
             parts += [f" --{name.replace('_', '-')} ", Name(_quoted(word))]

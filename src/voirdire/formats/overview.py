@@ -15,7 +15,6 @@ from voirdire.wording import Name, Text, counted, percent, say
 
 MOST_GRADERS = 60  # in the table of graders; the results hold all
 MOST_FOUND = 6  # findings in the summary; all of them stand below
-MOST_STEPS = 4
 MOST_CLASSES = 12  # in a bar; with more of them a class is a hair
 MOST_LINES = 24  # bars of a judge's error by line
 WIDTH, HEIGHT = 132.0, 18.0
@@ -71,21 +70,43 @@ def _sentence_end(part: str) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brief:
-    """The summary: what was found, each with the place of its finding and how many are like it.
+class Found:
+    """One line of the summary: what was found, the place of its finding, and what to do about it.
 
-    What was found of a class that a grader hardly gives has its rates after it, beside those of gold.
+    ``like`` is how many more findings are like it. ``step`` is empty where an earlier line has said it.
+    """
+
+    place: int
+    sentence: Text
+    like: int
+    step: Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """The summary: what was found, and what a gate does.
+
+    What was found of a class that a grader hardly gives has its rates after it, beside those of gold;
+    what was found at several cuts names them, and counts none as like it.
     ``gates`` is a table of what a gate at each cut does beside gold, for a bank with one judge.
     """
 
-    found: tuple[tuple[int, Text, int], ...]
+    found: tuple[Found, ...]
     more: int
     gates: tuple[tuple[str, tuple[Cell, ...]], ...]
-    steps: tuple[Text, ...]
+
+    @property
+    def steps(self) -> tuple[Text, ...]:
+        """What to do, in the order of what was found."""
+        return tuple(f.step for f in self.found if f.step)
 
 
+GATES = ("gate_lenient", "gate_harsh")
 GATE_COLUMNS = (
+    ("gate_false_accept", "false passes, of gold’s fails"),
+    ("gate_false_reject", "false fails, of gold’s passes"),
     ("gate_accuracy", "pass or fail as gold’s"),
+    ("gate_accuracy_unparsed_rejected", "if unread are rejected"),
     ("gate_accuracy_unparsed_wrong", "if unread are errors"),
     ("pass_rate", "judge passes"),
     ("", "gold passes"),
@@ -99,18 +120,41 @@ def brief(document: Document) -> Brief:
     for i, finding in enumerate(document.findings):
         if finding.state is State.FOUND:
             kinds.setdefault((finding.code, finding.grader), []).append(i)
-    found = []
-    for places in kinds.values():
+    # Whoever names a cut has a gate to decide on: that comes first.
+    order = sorted(kinds.values(), key=lambda p: document.findings[p[0]].code not in GATES)
+    found, steps = [], set[Text]()
+    for places in order[:MOST_FOUND]:
         finding = document.findings[places[0]]
-        said = (*lead(finding.sentence)[0], *_rates_beside(document, finding))
-        found.append((places[0] + 1, said, len(places) - 1))
-    steps = [document.findings[i - 1].next_step for i, _, _ in found]
+        cuts = _other_cuts(document, places)
+        found.append(
+            Found(
+                place=places[0] + 1,
+                sentence=(*lead(finding.sentence)[0], *_rates_beside(document, finding), *cuts),
+                like=0 if cuts else len(places) - 1,
+                step=() if finding.next_step in steps else finding.next_step,
+            )
+        )
+        steps.add(finding.next_step)
     return Brief(
-        found=tuple(found[:MOST_FOUND]),
-        more=sum(1 + like for _, _, like in found[MOST_FOUND:]),
+        found=tuple(found),
+        more=sum(len(places) for places in order[MOST_FOUND:]),
         gates=tuple(_gates(document)),
-        steps=tuple(dict.fromkeys(s for s in steps if s))[:MOST_STEPS],
     )
+
+
+def _other_cuts(document: Document, places: Sequence[int]) -> Text:
+    """At which other cuts the same was found, where all that is like it differs in the cut."""
+    first, *others = (document.findings[i] for i in places)
+    cuts = [f.cut for f in others]
+    if not others or not first.cut or not all(cuts) or len({first.cut, *cuts}) < len(places):
+        return ()
+    where = {(f.other, f.class_, f.line, f.slice) for f in (first, *others)}
+    if len(where) > 1:
+        return ()
+    *some, last = sorted(cuts, key=float)
+    if not some:
+        return (f" Also at a cut of {last}.",)
+    return (f" Also at cuts of {', '.join(some)} and {last}.",)
 
 
 def _rates_beside(document: Document, finding: Finding) -> Text:

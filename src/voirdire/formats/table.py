@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voirdire.document import Document
-from voirdire.errors import InputError
+from voirdire.errors import InputError, unreadable
 from voirdire.estimate import RESULT_COLUMNS, Estimate
 from voirdire.formats.base import Format
 
@@ -120,7 +120,7 @@ def read_results(path: str | Path) -> pl.DataFrame:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}).") from error
+        raise InputError(unreadable(path, error)) from error
     if path.suffix.lower() == ".parquet":
         return _read_parquet(path, data)
     return _read_csv(path, data)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.errors import InputError, UsageError
+from voirdire.errors import InputError, UsageError, unreadable
 from voirdire.grading import wire
 from voirdire.grading.base import Attempt, Failure, FailureKind, GraderSpec, Reading, Reply
 from voirdire.grading.plan import DEFAULT_PROVIDER, Plan, Planned
@@ -307,9 +307,8 @@ def _answers(path: Path) -> Iterator[dict[str, Any] | None]:
                     value = None
                 yield value if isinstance(value, dict) else None
     except OSError as error:
-        raise InputError(
-            f"--read-batch {printable(str(path))}: {error.strerror or error}."
-        ) from error
+        called = f"--read-batch {printable(str(path))}"
+        raise InputError(unreadable(path, error, name=called)) from error
 
 
 def _call(

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voirdire.errors import InputError, UsageError
+from voirdire.errors import InputError, UsageError, unreadable
 from voirdire.grading.base import GraderSpec, Item, Request
 from voirdire.grading.messages import Wording
 from voirdire.grading.secrets import looks_secret, refuse_secrets
@@ -112,7 +112,7 @@ class Study:
         try:
             content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise InputError(f"{printable(str(path))}: {error.strerror or error}.") from error
+            raise InputError(unreadable(path, error, name=printable(str(path)))) from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{where}: this is not TOML: {error}.") from error
         return _study(content, where, path.parent, flags)
@@ -504,7 +504,7 @@ def read_items(
     from voirdire.source import Source
 
     if not path.is_file():
-        raise InputError(f"{printable(str(path))}: there is no such file.")
+        raise InputError(unreadable(path, name=printable(str(path))))
     source = Source(name=path.name, path=path)
     table = raw_table(source, Options.of(encoding=encoding))
     used = _columns(table, columns or {})

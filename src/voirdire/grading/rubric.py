@@ -23,7 +23,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from voirdire.errors import InputError
+from voirdire.errors import InputError, unreadable
 
 __all__ = [
     "GradeClass",
@@ -306,17 +306,17 @@ def load(source: str | Path) -> Rubric:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         near = difflib.get_close_matches(name, shipped(), n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        hint = f"Did you mean {near[0]}?" if near else "Name one of these, or check the path."
         raise InputError(
             f"{name}: there is no such rubric file, and no shipped rubric of this name "
-            f"({', '.join(shipped())}).{hint}"
+            f"({', '.join(shipped())}). {hint}"
         ) from None
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name}: this is not UTF-8 (byte {error.start}). Save the rubric as UTF-8."
         ) from None
     except OSError as error:
-        raise InputError(f"{name}: the rubric cannot be read: {error.strerror or error}.") from None
+        raise InputError(unreadable(path, error, name=name)) from None
     return of(_toml(text, name), source=name, name=path.stem)
 
 

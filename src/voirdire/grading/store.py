@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.errors import InputError, VoirdireError
+from voirdire.errors import InputError, VoirdireError, unreadable
 from voirdire.grading.base import Attempt, FailureKind, GraderSpec, Reading, Reply
 from voirdire.grading.plan import Block, Plan, among
 from voirdire.grading.secrets import environment_secrets, scrub
@@ -238,7 +238,7 @@ def _check_head(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise InputError(f"{printable(path.name)}: {error.strerror or error}.") from error
+        raise InputError(unreadable(path, error, name=printable(path.name))) from error
     if not size:
         return
     if len(head) < 100 or not head.startswith(MAGIC):

@@ -126,7 +126,7 @@ def guessed_response(table: RawTable, leave: Sequence[str]) -> str:
     for column in likely:
         if _distinct(table, [column]) == _height(table):
             return column
-    for size in (2, 3):
+    for size in (2, 3, 4):
         for columns in combinations(likely[:7], size):
             if _distinct(table, columns) == _height(table):
                 return "+".join(columns)
@@ -243,14 +243,14 @@ def needs_more(source: Source, table: RawTable, options: Options, plan: Plan) ->
             parts.append("it is not clear which columns are graders: name them with --graders")
         else:
             parts.append(f"no column is known to be the {role}: name it with --{role}")
-    roles = _roles_of(plan, table, options)
+    line = command(source, options, plan.layout, _roles_of(plan, table, options))
     return UsageError(
         "\n".join(
             [
                 f"{printable(source.name)} ({plan.layout} layout): {'; '.join(parts)}. Columns:",
                 *_seen(table),
-                "For example:",
-                f"  {command(source, options, plan.layout, roles)}",
+                f"For example{_to_fill(line)}:",
+                f"  {line}",
             ]
         )
     )
@@ -378,7 +378,7 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
                 ]
             )
         )
-    fill = " (put names of columns in place of COLUMN)" if "COLUMN" in " ".join(commands) else ""
+    fill = _to_fill(" ".join(commands))
     return InputError(
         "\n".join(
             [
@@ -400,6 +400,13 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
             ]
         )
     )
+
+
+def _to_fill(commands: str) -> str:
+    """What a person still has to put into the commands, if there is anything."""
+    kinds = [kind for kind in ("COLUMN", "CLASS") if re.search(rf"[ ,]{kind}\b", commands)]
+    names = {"COLUMN": "columns", "CLASS": "classes"}
+    return "".join(f" (put names of {names[k]} in place of {k})" for k in kinds)
 
 
 def _shown_wordings(wordings: Wordings) -> str:

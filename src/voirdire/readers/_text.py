@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from encodings.aliases import aliases
 from typing import BinaryIO, TextIO
 
-from voirdire.errors import InputError, UsageError
+from voirdire.errors import InputError, UsageError, unreadable
 from voirdire.source import Source
 from voirdire.wording import plural, printable
 
@@ -96,7 +96,7 @@ def open_bytes(source: Source) -> BinaryIO:
     try:
         return source.path.open("rb")
     except OSError as error:
-        raise InputError(f"{printable(source.name)}: {error.strerror or error}.") from error
+        raise InputError(unreadable(source.path, error, name=printable(source.name))) from error
 
 
 def open_text(source: Source, encoding: str, *, newline: str) -> TextIO:

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from voirdire.document import Block, Column, Kind, Paragraph, Table, Tone, cell
+from voirdire.document import Block, Cell, Column, Kind, Paragraph, Table, Tone, cell, worded
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
 from voirdire.scene import Scene
-from voirdire.sides import Sides, sides
+from voirdire.sides import Sides, counted_of, sides
 from voirdire.stats._checklist import KINDS
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Statistic
 from voirdire.tally import Tally
@@ -21,6 +21,8 @@ SECTION = "Gate against gold"
 PAPER = "“Three Ways Classical Test Theory Can Mislead About LLM Judges”"
 NO_RESPONSE = "no response was scored in full"
 NONE_BOTH = "no response was scored in full by gold and the judge"
+NONE_FAILS = "gold passes every response that both scored in full"
+NONE_PASSES = "gold fails every response that both scored in full"
 NONE_ASKED = "there is no response that gold scored in full and the judge was asked about"
 
 GATE_ACCURACY = Estimand(
@@ -99,6 +101,62 @@ UNPARSED_WRONG = Estimand(
         "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
         "lines; N: the responses that gold scored in full and the judge was asked about. Read are "
         "those that the judge scored in full."
+    ),
+)
+FALSE_PASS = Estimand(
+    name="gate_false_accept",
+    title="False passes of the gate",
+    question="Which share of the responses that gold fails at this cut does the judge pass?",
+    describes=Describes.BOTH,
+    keys=("grader", "cut"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    needs=("label", "gold", "cut"),
+    low=0,
+    high=1,
+    reading=(
+        "What a gate lets through. A few wrong lines suffice where many responses lie just below "
+        "the cut. Unread outputs are in neither count: a gate that rejects them passes none."
+    ),
+    moves_with=("how many of gold’s fails lie just below the cut", "false accepts of lines"),
+    undefined_when=NONE_FAILS,
+    source=Source(
+        text="False positive fraction: Pepe 2003, The Statistical Evaluation of Medical Tests for "
+        f"Classification and Prediction, ch. 2; the gate: {PAPER}, Table A.6"
+    ),
+    formula=r"\frac{\#\{i \mid X_{i} \ge c,\ G_{i} < c\}}{\#\{i \mid G_{i} < c\}}",
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
+        "lines; over the responses that both scored in full. A total at the cut passes. The "
+        "denominator is gold’s fails, not the judge’s passes."
+    ),
+)
+FALSE_FAIL = Estimand(
+    name="gate_false_reject",
+    title="False fails of the gate",
+    question="Which share of the responses that gold passes at this cut does the judge fail?",
+    describes=Describes.BOTH,
+    keys=("grader", "cut"),
+    unit=Unit.SHARE,
+    scale=Scale.LOGIT,
+    needs=("label", "gold", "cut"),
+    low=0,
+    high=1,
+    reading=(
+        "What a gate throws away. Unread outputs are in neither count: a gate that rejects them "
+        "fails more."
+    ),
+    moves_with=("how many of gold’s passes lie just at the cut", "false rejects of lines"),
+    undefined_when=NONE_PASSES,
+    source=Source(
+        text="False negative fraction: Pepe 2003, The Statistical Evaluation of Medical Tests for "
+        f"Classification and Prediction, ch. 2; the gate: {PAPER}, Table A.6"
+    ),
+    formula=r"\frac{\#\{i \mid X_{i} < c,\ G_{i} \ge c\}}{\#\{i \mid G_{i} \ge c\}}",
+    conventions=(
+        "X_i, G_i: how many lines of response i the judge and gold say are met; c: the cut, in "
+        "lines; over the responses that both scored in full. A total at the cut passes. The "
+        "denominator is gold’s passes, not the judge’s fails."
     ),
 )
 PASS_RATE = Estimand(
@@ -188,6 +246,16 @@ def _same_parts(cells: Array, given: Given) -> tuple[Array, Array]:
     return same, np.asarray(np.broadcast_to(cells[..., :1], same.shape))
 
 
+def _false_passes(cells: Array, given: Given) -> tuple[Array, Array]:
+    table = cells[..., 1:].reshape(*cells.shape[:-1], given["cuts"], 2, 2)
+    return table[..., 0, 1], np.asarray(table[..., 0, :].sum(-1))
+
+
+def _false_fails(cells: Array, given: Given) -> tuple[Array, Array]:
+    table = cells[..., 1:].reshape(*cells.shape[:-1], given["cuts"], 2, 2)
+    return table[..., 1, 0], np.asarray(table[..., 1, :].sum(-1))
+
+
 def _rejected_parts(cells: Array, given: Given) -> tuple[Array, Array]:
     table = cells[..., 1:].reshape(*cells.shape[:-1], given["cuts"], 2, 3)
     right = table[..., 0, 0] + table[..., 1, 1] + table[..., 0, 2]
@@ -212,12 +280,34 @@ def _share_of(estimand: Estimand, of: Any) -> Statistic:
     return Statistic(estimand=estimand, solve=solve, n=_responses, share=of)
 
 
+def _error_of(estimand: Estimand, of: Any) -> Statistic:
+    """A share of what gold fails, or of what it passes: those alone are behind it."""
+
+    def solve(cells: Array, given: Given) -> Array:
+        events, trials = of(cells, given)
+        return np.asarray(events / trials)
+
+    def reason(cells: Array, given: Given) -> list[str]:
+        why = estimand.undefined_when if cells[..., 0].sum() else NONE_BOTH
+        return [why] * int(given["cuts"])
+
+    return Statistic(
+        estimand=estimand,
+        solve=solve,
+        n=lambda cells, given: np.asarray(of(cells, given)[1]),
+        share=of,
+        reason=reason,
+    )
+
+
 S_ACCURACY = _share_of(GATE_ACCURACY, _same_parts)
 S_REJECTED = _share_of(UNPARSED_REJECTED, _rejected_parts)
 S_WRONG = _share_of(UNPARSED_WRONG, _wrong_parts)
 S_PASS = Statistic(estimand=PASS_RATE, solve=_pass_rate, n=_responses, share=_pass_parts)
 S_MINUS = Statistic(estimand=PASS_RATE_MINUS_GOLD, solve=_minus_gold, n=_responses)
-STATISTICS = (S_ACCURACY, S_REJECTED, S_WRONG, S_PASS, S_MINUS)
+S_FALSE_PASS = _error_of(FALSE_PASS, _false_passes)
+S_FALSE_FAIL = _error_of(FALSE_FAIL, _false_fails)
+STATISTICS = (S_ACCURACY, S_REJECTED, S_WRONG, S_FALSE_PASS, S_FALSE_FAIL, S_PASS, S_MINUS)
 
 
 def asked_of(scene: Scene, grader: str) -> tuple[Array, Array]:
@@ -242,7 +332,7 @@ def parts(scene: Scene) -> Iterable[Part]:
         asks: list[tuple[Statistic, tuple[Key, ...]]] = []
         if one.paired:
             keys = _at((Key(grader=one.grader),), cuts)
-            asks = [(S_ACCURACY, keys), (S_MINUS, keys)]
+            asks = [(s, keys) for s in (S_ACCURACY, S_FALSE_PASS, S_FALSE_FAIL, S_MINUS)]
         yield Part(
             tally=_scored(scene, one, cuts),
             asks=(*asks, (S_PASS, _at(one.keys, cuts))),
@@ -311,7 +401,7 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         return (Paragraph(text=(text,), tone=Tone.NOTE),)
     if not scene.gold:
         return (_pass_rates(scene, estimates),)
-    rows = []
+    rows, wrong = [], []
     for grader in scene.panel:
         for cut in map(str, scene.options.cut):
             key = {"cut": cut, "slice": scene.slice}
@@ -326,6 +416,18 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
                     cell(estimates.get("pass_rate", grader=grader, **key)),
                     cell(gold),
                     cell(estimates.get("pass_rate_minus_gold", grader=grader, **key)),
+                )
+            )
+            errors = [
+                estimates.get(s, grader=grader, **key)
+                for s in ("gate_false_accept", "gate_false_reject")
+            ]
+            counts = [worded(counted_of(scene, e), e) for e in errors]
+            wrong.append(
+                (
+                    cell(Name(grader)),
+                    cell(cut),
+                    *(c for e, n in zip(errors, counts, strict=True) for c in (cell(e), n)),
                 )
             )
     if not rows:
@@ -353,7 +455,27 @@ def blocks(scene: Scene, estimates: Estimates) -> Sequence[Block]:
         rows=tuple(rows),
         note=_note(scene),
     )
-    return (table,)
+    return (table, _errors(wrong))
+
+
+def _errors(rows: Sequence[tuple[Cell, ...]]) -> Table:
+    return Table(
+        title="What the gate gets wrong",
+        columns=(
+            Column(title="judge", kind=Kind.NAME),
+            Column(title="cut"),
+            Column(title="false passes", kind=Kind.SHARE),
+            Column(title="of gold’s fails"),
+            Column(title="false fails", kind=Kind.SHARE),
+            Column(title="of gold’s passes"),
+        ),
+        rows=tuple(rows),
+        note=(
+            "Of the responses that gold fails, the share that the judge passes; of those that gold "
+            "passes, the share that it fails. Both are over the responses that both scored in full: "
+            "a gate that rejects what it cannot read fails those besides.",
+        ),
+    )
 
 
 _OF_GATE = ("gate_accuracy", "gate_accuracy_unparsed_rejected", "gate_accuracy_unparsed_wrong")

@@ -108,7 +108,8 @@ class _Program:
         except OSError as error:
             raise Failure(
                 FailureKind.FATAL,
-                f"The program {self._words[0]!r} cannot be started: {error.strerror or error}.",
+                f"The program {self._words[0]!r} cannot be started: {error.strerror or error}. Check "
+                "its path in `command`, and that it is installed and may be run.",
             ) from None
         assert self._process.stderr is not None
         self._listener = asyncio.create_task(self._listen(self._process.stderr))

@@ -22,6 +22,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from voirdire.errors import unreadable
 from voirdire.grading.base import Failure, FailureKind, GraderSpec, Reply, Request
 from voirdire.grading.providers.base import Provider, known_options
 from voirdire.wording import printable
@@ -125,7 +126,8 @@ class _Client:
                 return tomllib.loads(source.read_text(encoding="utf-8"))
             return tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
         except OSError as error:
-            raise _fatal(f"{at}: {printable(str(path))}: {error.strerror or error}.") from None
+            called = f"{at}: {printable(str(path))}"
+            raise _fatal(unreadable(str(path), error, name=called)) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise _fatal(f"{at}: {printable(str(path))} is not TOML: {error}.") from None
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from voirdire.errors import unreadable
 from voirdire.grading.base import Failure, FailureKind, GraderSpec, Reply, Request
 from voirdire.grading.providers.base import Provider, known_options
 
@@ -31,7 +32,7 @@ def _script(spec: GraderSpec) -> dict[str, Any]:
         content = tomllib.loads(text) if str(path).lower().endswith(".toml") else json.loads(text)
     except OSError as error:
         raise Failure(
-            FailureKind.FATAL, f"The script {path} cannot be read: {error.strerror or error}."
+            FailureKind.FATAL, unreadable(path, error, name=f"The script {path}")
         ) from None
     except ValueError as error:
         raise Failure(FailureKind.FATAL, f"The script {path} cannot be read: {error}.") from None
