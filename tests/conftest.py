@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -48,6 +49,31 @@ def run_python(
     )
 
 
+def _called(
+    *args: str, cwd: Path, stdin: str | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same command in this process, which saves what starting one takes."""
+    from voirdire.cli.main import main
+
+    streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    given = io.StringIO(stdin or "")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"COLUMNS": "160", "NO_COLOR": "1", **(env or {})}.items():
+            patch.setenv(name, value)
+        patch.chdir(cwd)
+        patch.setattr(sys, "stdin", given)
+        patch.setattr(sys, "stdout", streams[0])
+        patch.setattr(sys, "stderr", streams[1])
+        try:
+            status = main(args)
+        except SystemExit as end:
+            status = int(end.code or 0)
+        for stream in streams:
+            stream.flush()
+    out, err = (stream.buffer.getvalue().decode("utf-8") for stream in streams)  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(["voirdire", *args], status, out, err)
+
+
 @pytest.fixture
 def tables(tmp_path: Path) -> Path:
     """A folder with a copy of each shipped table, and of the shipped responses."""
@@ -64,5 +90,17 @@ def voirdire(tables: Path) -> Run:
         *args: str, stdin: str | None = None, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         return run_python("-m", "voirdire", *args, cwd=tables, stdin=stdin, env=env)
+
+    return run
+
+
+@pytest.fixture
+def called(tables: Path) -> Run:
+    """The command line in the folder of the shipped tables, without a process of its own."""
+
+    def run(
+        *args: str, stdin: str | None = None, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        return _called(*args, cwd=tables, stdin=stdin, env=env)
 
     return run

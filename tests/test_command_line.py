@@ -100,7 +100,7 @@ NOT_RUN = ("--base-url", "--model", "--read-batch", "--write-batch", "--real", "
 @pytest.mark.parametrize(
     "line", [x for x in example_lines() if not any(need in x for need in NOT_RUN)]
 )
-def test_an_example_of_the_help_runs(voirdire: Run, tables: Path, line: str) -> None:
+def test_an_example_of_the_help_runs(called: Run, tables: Path, line: str) -> None:
     (tables / "responses.jsonl").write_bytes((tables / "harmless.jsonl").read_bytes())
     (tables / "study.toml").write_text(
         'responses = "responses.jsonl"\nrubric = "four-way"\n[[graders]]\nprovider = "rule"\n',
@@ -108,7 +108,7 @@ def test_an_example_of_the_help_runs(voirdire: Run, tables: Path, line: str) -> 
     )
     _write_labels_to_decide_on(tables)
     _write_two_versions(tables)
-    done = voirdire(*shlex.split(line)[1:])
+    done = called(*shlex.split(line)[1:])
     assert done.returncode == 0, done.stderr
 
 

@@ -175,7 +175,7 @@ def test_a_page_that_does_not_say_where_a_file_is_from_is_found() -> None:
 
 
 @pytest.mark.parametrize("example", RUN, ids=lambda e: e.place)
-def test_example_does_what_the_page_says(example: Example, tables: Path, voirdire: Run) -> None:
+def test_example_does_what_the_page_says(example: Example, tables: Path, called: Run) -> None:
     if example.language == "python":
         code = "\n".join(example.lines)
         done = run_python("-W", "error::DeprecationWarning", "-c", code, cwd=tables)
@@ -187,7 +187,7 @@ def test_example_does_what_the_page_says(example: Example, tables: Path, voirdir
         assert not {"|", ">", ">>", "&&", ";"} & set(words), (
             f"{example.place}: no shell is run here"
         )
-        done = voirdire(*words[1:])
+        done = called(*words[1:])
         assert done.returncode == 0, f"{example.place}: {command}\n{done.stderr}"
         assert is_printed(printed, done.stdout + done.stderr), (
             f"{example.place}: {command}\ndid not print\n"

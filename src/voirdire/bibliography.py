@@ -209,6 +209,7 @@ ENTRIES: tuple[Entry, ...] = (
     _article("mcnemar1947", "McNemar, Quinn", 1947, "Note on the sampling error of the difference between correlated proportions or percentages", "Psychometrika", "12", "2", "153-157"),
     _article("neyman1934", "Neyman, Jerzy", 1934, "On the two different aspects of the representative method: The method of stratified sampling and the method of purposive selection", "Journal of the Royal Statistical Society", "97", "4", "558-625"),
     _article("patterson1971", "Patterson, H. D.; Thompson, R.", 1971, "Recovery of inter-block information when block sizes are unequal", "Biometrika", "58", "3", "545-554"),
+    _book("pepe2003", "Pepe, Margaret Sullivan", 2003, "The Statistical Evaluation of Medical Tests for Classification and Prediction", "Oxford University Press", "Oxford"),
     _article("phipson2010", "Phipson, Belinda; Smyth, Gordon K.", 2010, "Permutation P-values should never be zero: Calculating exact P-values when permutations are randomly drawn", "Statistical Applications in Genetics and Molecular Biology", "9", "1", "Article 39"),
     _article("przyborowski1940", "Przyborowski, J.; Wilenski, H.", 1940, "Homogeneity of results in testing samples from Poisson series: With an application to testing clover seed for dodder", "Biometrika", "31", "3/4", "313-323"),
     _article("rao1982", "Rao, C. Radhakrishna", 1982, "Diversity and dissimilarity coefficients: A unified approach", "Theoretical Population Biology", "21", "1", "24-43"),
