@@ -70,7 +70,7 @@ def _called(
             status = int(end.code or 0)
         for stream in streams:
             stream.flush()
-    out, err = (stream.buffer.getvalue().decode("utf-8") for stream in streams)  # type: ignore[attr-defined]
+    out, err = (stream.buffer.getvalue().decode("utf-8") for stream in streams)
     return subprocess.CompletedProcess(["voirdire", *args], status, out, err)
 
 
