@@ -728,3 +728,64 @@ def test_a_failed_conversion_leaves_an_old_file_alone(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert (tmp_path / "b.parquet").read_text(encoding="utf-8") == "old"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.csv", "b.parquet"]
+
+
+# Classes that no scale names: spellings of one class, and words of failed calls
+
+
+def test_classes_that_differ_in_spelling_alone_are_named_with_the_flags_that_join_them(
+    read: Callable[..., vd.Labels],
+) -> None:
+    text = LONG + "1,g,Safe\n2,g,SAFE\n3,g,Safe \n4,g,not_safe\n5,g,Not-Safe\n6,g,Not-Safe\n7,g,x\n"
+    labels = read(text)
+    assert set(labels.scale) == {"Safe", "SAFE", "not_safe", "Not-Safe", "x"}
+    said = notices(labels)
+    assert "Not-Safe (2), not_safe (1); Safe (2), SAFE (1)." in said
+    assert "--map not_safe=Not-Safe --map SAFE=Safe." in said
+    joined = read(text, map=["not_safe=Not-Safe", "SAFE=Safe"])
+    assert set(joined.scale) == {"Safe", "Not-Safe", "x"}
+    assert "differ only" not in notices(joined)
+    # With a scale the classes are named, and an odd one is an error.
+    assert not read(text, scale="x,Safe,SAFE,not_safe,Not-Safe").notices
+
+
+@pytest.mark.parametrize("pair", [("A", "A-"), ("1-2 x", "12 x"), ("no", "not"), ("C", "C+")])
+def test_classes_that_are_not_the_same_are_not_joined(
+    read: Callable[..., vd.Labels], pair: tuple[str, str]
+) -> None:
+    assert not read(LONG + f"1,g,{pair[0]}\n2,g,{pair[1]}\n").notices
+
+
+def test_a_label_that_looks_like_a_failed_call_is_named_with_the_flag(
+    read: Callable[..., vd.Labels],
+) -> None:
+    text = (
+        LONG + "1,g,yes\n2,g,PARSE_ERROR\n3,g,no\n4,g,PARSE_ERROR\n5,g,parse error\n6,g,Timeout\n"
+    )
+    said = notices(read(text))
+    assert "PARSE_ERROR (2), Timeout (1), parse error (1) count as classes" in said
+    assert (
+        "--failed PARSE_ERROR=unparsed --failed Timeout=error --failed 'parse error=unparsed'."
+        in said
+    )
+    assert "differ only" not in said
+    marks = ["PARSE_ERROR=unparsed", "Timeout=error", "parse error=unparsed"]
+    labels = read(text, failed=marks)
+    assert set(labels.scale) == {"yes", "no"}
+    assert "look" not in notices(labels)
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("None", "yes"),
+        ("failed", "passed"),
+        ("invalid", "Valid"),
+        ("error", "no_error"),
+        ("terror", "x"),
+    ],
+)
+def test_a_word_that_may_be_a_verdict_is_left_alone(
+    read: Callable[..., vd.Labels], word: str, other: str
+) -> None:
+    assert not read(LONG + f"1,g,{word}\n2,g,{other}\n").notices

@@ -102,6 +102,13 @@ def test_a_grader_a_little_below_the_floor_may_be_there_by_chance() -> None:
     assert "it may be chance" in said(one)
 
 
+def test_without_an_interval_none_is_said_to_hold_zero() -> None:
+    (one,) = of_code(audit({"g": "n", "gold": "y"}), "below_floor")
+    assert (one.state, one.strength) == (State.FOUND, Strength.INDICATIVE)
+    assert "no interval of the difference (fewer than 3 clusters)" in said(one)
+    assert "holds zero" not in said(one)
+
+
 def test_five_responses_all_on_one_side_are_not_certain() -> None:
     # 5 of 100 worse and none better: t = 0.05 / 0.0219 = 2.28 excludes zero, an exact sign test
     # (2 × 0.5⁵ = 0.0625) does not.

@@ -329,6 +329,19 @@ def test_the_audit_draws_where_the_references_top_class_goes() -> None:
     assert "g0 keeps 0, 50 go to evasion, 0 found" in plain(figure.alt)
 
 
+def test_responses_without_a_majority_are_not_said_to_be_unread() -> None:
+    rows = [(f"r{i}", "gold", "1", "yes" if i < 6 else "no") for i in range(12)]
+    for i in range(12):
+        rows += [(f"r{i}", "g", "1", "yes"), (f"r{i}", "g", "2", "no" if i < 2 else "yes")]
+    frame = pl.DataFrame(rows, schema=["response", "grader", "vote", "label"], orient="row")
+    (figure,) = figures(vd.audit(vd.read(frame, scale=["no", "yes"])), "flow_bands")
+    assert figure.data["open"] == "no majority or not read"
+    assert "no majority or not read: 2" in bands(parsed(FLOWS, figure.data))
+    assert FLOWS.table is not None
+    assert any("no majority or not read" in row for row in FLOWS.table(figure.data)[1])
+    assert "open" not in figures(vd.audit(vd.read(planted(), scale=SCALE, reference="g4")), "flow_bands")[0].data  # fmt: skip
+
+
 def test_gold_goes_before_the_reference_and_is_no_row() -> None:
     audit = vd.audit(vd.read(planted(gold=True), scale=SCALE, reference="g4", gold="gold"))
     (figure,) = figures(audit, "flow_bands")

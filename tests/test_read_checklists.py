@@ -228,6 +228,81 @@ def test_rows_without_a_response_are_numbered(read):
     assert "No column is named as the response" in said(labels)
 
 
+# --- numbered columns beside a grader column ------------------------------------------------------
+
+RATED = """essay,rater,item1,item2,item3,theme
+x,ann,1,0,1,t
+x,bot,1,,0,t
+y,ann,0,yes,1,u
+y,bot,,,,u
+z,bot,no,1,1,t
+"""
+
+
+def as_long(text: str) -> str:
+    head, *rows = (line.split(",") for line in text.splitlines())
+    at = [i for i, name in enumerate(head) if name.startswith("item")]
+    lines = [f"{row[0]},{row[1]},{head[i]},{row[i]},{row[-1]}" for row in rows for i in at]
+    return "\n".join(["essay,rater,line,label,theme", *lines]) + "\n"
+
+
+@pytest.mark.parametrize("more", [{}, {"gold": "ann"}, {"graders": "bot"}, {"people": "ann"}])
+@pytest.mark.parametrize("prefix", [{}, {"line_prefix": "item"}])
+def test_rows_of_one_grader_equal_the_same_data_in_long_form(read, more, prefix):
+    roles = {"response": "essay", "grader": "rater", "layout": "checklist", **more}
+    rows = read(RATED, **roles, **prefix)
+    long = read(as_long(RATED), line="line", **roles)
+    assert rows.kind == "checklist"
+    assert rows.grader_names == long.grader_names
+    assert rows.checklist is not None
+    assert rows.checklist.lines == (("item1", "item2", "item3"),)
+    for name in rows.grader_names:
+        assert verdicts(rows, name) == verdicts(long, name)
+        for response in "xyz":
+            assert outcomes(rows, name, response) == outcomes(long, name, response)
+    assert verdicts(rows, "bot")["x"] == {"item1": 1, "item2": None, "item3": 0}
+    assert "theme" in {t.name for t in rows.tags}
+    assert ("ann" in rows.grader_names) == ("graders" not in more)
+
+
+def test_a_grader_column_beside_numbered_lines_is_known_without_a_word(read):
+    text = RATED.replace("essay", "id")
+    for given_here in ({}, {"grader": "rater"}, {"layout": "checklist"}):
+        labels = read(text, **given_here)
+        assert (labels.kind, labels.grader_names) == ("checklist", ("ann", "bot"))
+        assert labels.inputs[0].rows == 5
+        assert verdicts(labels, "ann")["y"] == {"item1": 0, "item2": 1, "item3": 1}
+    bare = read("id,judge,e1,e2\n1,a,1,0\n1,b,0,0\n")
+    assert (bare.kind, bare.grader_names) == ("checklist", ("a", "b"))
+
+
+@pytest.mark.parametrize("layout", ["auto", "checklist"])
+def test_rows_of_one_grader_need_their_response_and_are_never_counts(read, layout):
+    text = "essay,rater,item1,item2\nx,ann,1,0\nx,bot,0,0\ny,ann,1,1\ny,bot,0,1\n"
+    with pytest.raises(UsageError, match="the response could be essay") as caught:
+        read(text, layout=layout)
+    assert "--layout checklist --grader rater --response essay" in str(caught.value)
+    with pytest.raises(InputError) as none:
+        read(text.replace("item", "rubric_item"))
+    assert "counts" not in str(none.value)
+    assert read("rater,score1,score2\nann,3,0\nbot,1,1\n").kind == "counts"
+
+
+def test_a_verdict_beside_the_lines_is_no_grader(read):
+    labels = read("id,judge,e1,e2\n1,1,1,0\n2,0,0,0\n", layout="checklist")
+    assert labels.grader_names == ("a",)
+
+
+def test_rows_of_one_grader_say_where_they_are_wrong(read):
+    roles = {"response": "essay", "grader": "rater", "layout": "checklist"}
+    with pytest.raises(InputError, match="line 3, column rater"):
+        read(RATED.replace("x,bot", "x,"), **roles)
+    with pytest.raises(InputError, match="line 4, column item3"):
+        read(RATED.replace("yes,1", "yes,maybe"), graders="ann", **roles, line_prefix="item")
+    with pytest.raises(UsageError, match="nobody"):
+        read(RATED, graders="nobody", **roles)
+
+
 # --- strings of bits ----------------------------------------------------------------------------
 
 

@@ -744,6 +744,36 @@ def test_a_total_of_calls_is_brought_to_the_labels_in_it():
     assert "counts all calls" in notices(rows)
 
 
+@pytest.mark.parametrize("name", ["n", "N", "sum", "all", "count"])
+def test_a_column_that_sums_the_others_is_the_total_and_no_class(name):
+    rows, cells = counts(f"grader,a,b,c,{name}\ng,1,2,3,6\nh,0,5,1,6\ni,2,,,6\n")
+    assert {c[1] for c in cells} == {"a", "b", "c", None}
+    assert ("i", None, "label", 6) in cells
+    assert "taken as the total" in notices(rows)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grader,a,b,c\ng,1,2,3\nh,0,5,5\n",  # no such name
+        "grader,a,b,n\ng,1,2,3\nh,0,5,6\n",  # one row does not add up
+        "grader,a,b,n\ng,1,2,3\nh,0,,6\n",  # one complete row alone
+        "grader,a,n\ng,3,3\nh,5,5\n",  # one other class alone
+        "grader,a,b,n\ng,1,2,3\nh,0,5,5\ni,9,,6\n",  # a class beyond the sum
+    ],
+)
+def test_a_column_that_need_not_be_a_total_stays_a_class(text):
+    rows, cells = counts(text)
+    assert len({c[1] for c in cells}) == len(text.splitlines()[0].split(",")) - 1
+    assert "taken as the total" not in notices(rows)
+
+
+def test_a_sum_of_all_calls_is_the_total_too():
+    rows, cells = counts("grader,a,b,error,n\ng,1,2,3,6\nh,0,5,1,6\n")
+    assert ("g", None, "label", 3) in cells
+    assert "counts all calls" in notices(rows)
+
+
 def test_a_grader_that_stands_twice_with_the_same_tags_is_a_problem():
     message = refused("grader,bank,yes,no\na,x,3,4\na,y,3,4\na,x,1,1\n", scale="no,yes")
     assert "line 4: grader a stands here again with the same tags (first on line 2)" in message
@@ -757,7 +787,7 @@ def test_an_unclear_table_is_answered_with_what_was_seen_and_a_command():
     message = refused("name,topic,judge 1,gpt 4\n" + rows, "my labels.csv", missing="n/a")
     assert "topic: t0, t1, t2" in message
     assert "name: 0, 1, 2, … (40 different)" in message
-    assert "--layout long" in message
+    assert "--layout wide --response name --graders 'judge 1,gpt 4'" in message
     message = refused("name,topic,one,gpt 4\n" + rows, "my labels.csv", missing="n/a")
     assert (
         "voirdire audit 'my labels.csv' --layout wide --response name --graders 'one,gpt 4' "

@@ -171,7 +171,7 @@ def run(labels: Labels, options: Options | None = None) -> Audit:
     if options is not None and options is not labels.options:
         labels = labels.with_facts(options)
     options = labels.options
-    _refuse_no_judge(labels)
+    refuse_no_judge(labels)
     scene, slices = scenes(labels)
     settings = replaced(Settings.of(options), sampled=_sampled(labels, scene.grid))
     families = [f for f in _families() if labels.kind in f.kinds]
@@ -230,10 +230,10 @@ def _voters(scene: Scene) -> dict[str, tuple[str, ...]]:
     return {"": panel, **{g: tuple(m for m in panel if m not in no) for g, no in out.items()}}
 
 
-def _refuse_no_judge(labels: Labels) -> None:
-    """Raise where a checklist holds gold alone and nobody said that gold is what to audit."""
+def refuse_no_judge(labels: Labels) -> None:
+    """Raise where there is gold alone and nobody said that gold is what to audit."""
     gold = gold_name(labels.grader_names, labels.options)
-    if labels.kind != "checklist" or set(labels.grader_names) != {gold}:
+    if set(labels.grader_names) != {gold}:
         return
     if gold in labels.options.graders:
         return
@@ -247,11 +247,12 @@ def _refuse_no_judge(labels: Labels) -> None:
         if t.name not in known and not any(labels.frame[t.name].equals(i) for i in ids)
     ]
     unread = plain(listed((printable(t) for t in others), most=20))
+    who, what = ("judge", "verdicts") if labels.kind == "checklist" else ("grader", "labels")
     raise InputError(
         f"{', '.join(printable(i.name) for i in labels.inputs)}: {printable(gold)} is gold, and there "
-        "is no judge beside it to audit. Name the columns of the judge with --graders NAME"
-        + (f" (not read as verdicts: {unread})" if others else "")
-        + ", or name its file too. To describe the verdicts of gold alone, say --gold none."
+        f"is no {who} beside it to audit. Name the columns of the {who} with --graders NAME"
+        + (f" (not read as {what}: {unread})" if others else "")
+        + f", or name its file too. To describe the {what} of gold alone, say --gold none."
     )
 
 

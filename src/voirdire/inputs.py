@@ -19,7 +19,9 @@ from voirdire.errors import InputError, UsageError, VoirdireError, unreadable
 from voirdire.labels import class_order, number_form
 from voirdire.options import Options
 from voirdire.readers._logs import refuse_crowd
+from voirdire.readers._suggest import gold_beside, gold_columns
 from voirdire.readers.base import Reader
+from voirdire.readers.table import raw_table
 from voirdire.rows import Place, Rows
 from voirdire.source import STANDARD_INPUT, Source
 from voirdire.wording import Name, Text, linked, listed, plain, plural, printable, say
@@ -152,14 +154,16 @@ def rows_of(
     if len(found) > 1:
         found = [replaced(s, alone=False) for s in found]
     rows: list[Rows] = []
+    read: list[Source] = []
     left: list[tuple[str, str]] = []
     for source, made in zip(found, _all_read(found, options, progress), strict=True):
         if not isinstance(made, VoirdireError):
             rows += made
+            read.append(source)
         elif source.searched:
             left.append((source.name, str(made)))
         else:
-            raise made
+            raise _may_be_gold(source, read, found, options) or made
     if not rows:
         raise _nothing_read(left)
     rows = _of_one_kind(rows, options)
@@ -180,6 +184,25 @@ def rows_of(
     rows = _chosen(rows, options)
     _refuse_crowds(rows)
     return rows
+
+
+def _may_be_gold(
+    source: Source, read: Sequence[Source], found: Sequence[Source], options: Options
+) -> InputError | None:
+    """What to say of a file that is not clear by itself, but is as the gold of those read before it."""
+    if options.gold or not read or any(s.searched or s.frame is not None for s in found):
+        return None
+    try:
+        if reader_of(source).name != "table":
+            return None
+        columns = gold_columns(raw_table(source, options))
+    except VoirdireError:
+        return None
+    if len(columns) != 1:
+        return None
+    if isinstance(_tried((source, replaced(options, gold=columns[0]))), VoirdireError):
+        return None
+    return gold_beside(source.name, columns[0], read, found, options)
 
 
 def _refuse_crowds(rows: Sequence[Rows]) -> None:

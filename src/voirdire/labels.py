@@ -65,6 +65,19 @@ READING_ONLY = (
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _BOOLEANS = {"true": "1", "false": "0"}
 _VERDICTS = {**_BOOLEANS, "yes": YES, "no": NO}
+# Between letters or digits alone: ``A-`` is no ``A``.
+_SPACED = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
+# Words for a call without a verdict, as loggers write them into the column of labels. With a class
+# that is the opposite beside them some are verdicts themselves; ``none`` is one too often.
+_FAILURES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("parse error", "parsing error"), ("unparsed", ())),
+    **dict.fromkeys(("unparsed", "unparsable", "unparseable"), ("unparsed", ())),
+    **dict.fromkeys(("invalid", "invalid response"), ("unparsed", ("valid", "valid response"))),
+    **dict.fromkeys(("n/a", "nan", "null"), ("unparsed", ())),
+    **dict.fromkeys(("timeout", "timed out", "api error"), ("error", ())),
+    "error": ("error", ("no error", "noerror")),
+    "failed": ("error", ("passed", "pass", "succeeded", "success")),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -616,6 +629,8 @@ def _classified(
             frame, parts, [*left, *strangers], (*scale, *off_scale), checklist=verdict is not None
         )
     _note_changes(frame, options, to_class, to_outcome, notices)
+    if not known and verdict is None and not _counts(parts):
+        _note_doubtful_classes(frame, off_scale, to_class, notices)
     if not known:
         seen_classes = set(to_class.values())
         kept = parts[0].carried if len(parts) == 1 else {}
@@ -725,6 +740,108 @@ def _note_changes(
                 notices.append(
                     say("{flag} {mark}: no label is written so.", flag=flag, mark=Name(mark))
                 )
+
+
+def _unified(text: str, between: str = "") -> str:
+    """A text without what only spelling makes different: case, and spaces, ``_`` and ``-`` in it.
+
+    Between two digits something stays, since ``1-2`` is not ``12``.
+    """
+
+    def joint(found: re.Match[str]) -> str:
+        around = text[found.start() - 1], text[found.end()]
+        return " " if all(c.isdigit() for c in around) else between
+
+    return _SPACED.sub(joint, text).casefold()
+
+
+def _note_doubtful_classes(
+    frame: pl.DataFrame,
+    off_scale: Sequence[str],
+    to_class: Mapping[str, str],
+    notices: list[Text],
+) -> None:
+    """Notices on classes that differ in spelling alone, and on those that look like failed calls.
+
+    No scale says what the classes are, so every text is one. ``to_class`` are the texts and their
+    classes; classes in ``off_scale`` were named by the user and are no failures.
+    """
+    classes = class_order(set(to_class.values()))
+    words = {c: _unified(c, " ") for c in classes}
+    failed = [
+        c
+        for c in classes
+        if (seen := _FAILURES.get(words[c]))
+        and c not in off_scale
+        and not set(seen[1]) & set(words.values())
+    ]
+    groups: dict[str, list[str]] = {}
+    for class_ in classes:
+        if class_ not in failed:
+            groups.setdefault(_unified(class_), []).append(class_)
+    doubled = [group for group in groups.values() if len(group) > 1]
+    doubtful = {*failed, *(c for group in doubled for c in group)}
+    if not doubtful:
+        return
+    n = dict.fromkeys(doubtful, 0)
+    texts = [t for t, c in to_class.items() if c in doubtful]
+    for text, times in _occurrences(frame, texts).items():
+        n[to_class[text]] += times
+
+    def counted_of(group: Sequence[str]) -> Text:
+        return _join(say("{c} ({n})", c=Name(_short(c)), n=n[c]) for c in group)
+
+    if doubled:
+        flags: list[tuple[str, str]] = []
+        for group in doubled:
+            group.sort(key=lambda c: (-n[c], c))
+            # A class named by the user stays; else the most frequent spelling does.
+            to = next((c for c in group if c in off_scale), group[0])
+            if "=" not in to:
+                flags += [("--map", f"{t}={to}") for t in texts if to_class[t] in set(group) - {to}]
+        notices.append(
+            (
+                "Classes differ only in case, spaces, hyphens or underscores, and count as classes of "
+                "their own: ",
+                *_joined((counted_of(group) for group in doubled[:SHOWN]), "; "),
+                *(
+                    (f"; and {len(doubled) - SHOWN:,} more such groups",)
+                    if len(doubled) > SHOWN
+                    else ()
+                ),
+                ".",
+                *_to_paste(" If they mean the same, join them: ", flags),
+            )
+        )
+    if failed:
+        failed.sort(key=lambda c: (-n[c], c))
+        marks = [
+            ("--failed", f"{t}={_FAILURES[words[c]][0]}")
+            for c in failed
+            for t in texts
+            if to_class[t] == c
+        ]
+        one = len(failed) == 1
+        notices.append(
+            (
+                "Without a scale " if not one else "Without a scale the label ",
+                *counted_of(failed),
+                *(
+                    (" counts as a class, and looks like a call that gave no verdict.",)
+                    if one
+                    else (" count as classes, and look like calls that gave no verdict.",)
+                ),
+                *_to_paste(" If so: ", marks),
+            )
+        )
+
+
+def _to_paste(lead: str, flags: Sequence[tuple[str, str]]) -> Text:
+    """Flags in full, quoted for a shell; nothing where there are none."""
+    if not flags:
+        return ()
+    shown = (say("{flag} {value}", flag=f, value=Name(shlex.quote(v))) for f, v in flags)
+    return (lead, *_joined(shown, " "), ".")
 
 
 def _raise_unknown(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import voirdire
-from voirdire.auditing import scenes
+from voirdire.auditing import refuse_no_judge, scenes
 from voirdire.bank import Bank
 from voirdire.corroboration import MOST_GRADERS, testable_classes
 from voirdire.document import (
@@ -88,15 +88,21 @@ def document(
         blocks += _contents(labels, scene, _explored(slices))
         blocks += _possible(labels, scene, slices)
         blocks.append(Heading(text="Next"))
-        blocks.append(
-            Paste(
-                title="The audit",
-                lines=((Name(_command(inputs, options, _cut(scene, options))),),),
-                command=True,
+        alone = _gold_alone(labels)
+        if alone:
+            blocks.append(Paragraph(text=(alone,), tone=Tone.NOTE))
+        else:
+            blocks.append(
+                Paste(
+                    title="The audit",
+                    lines=((Name(_command(inputs, options, _cut(scene, options))),),),
+                    command=True,
+                )
             )
-        )
         summary = say(
-            "{n} rows of {what}, {graders}; it can be audited as it is.",
+            "{n} rows of {what}, {graders}. It cannot be audited as it is; see what comes next."
+            if alone
+            else "{n} rows of {what}, {graders}; it can be audited as it is.",
             n=len(labels.frame),
             what="verdicts" if labels.kind == "checklist" else "labels",
             graders=plural(len(labels.graders), "grader"),
@@ -112,6 +118,15 @@ def document(
         options=options.changed(),
         version=voirdire.__version__,
     )
+
+
+def _gold_alone(labels: Labels) -> str:
+    """Why an audit would be refused, where there is gold and nobody to hold against it; else empty."""
+    try:
+        refuse_no_judge(labels)
+    except VoirdireError as error:
+        return str(error)
+    return ""
 
 
 def _format(source: Source) -> str:
@@ -489,8 +504,8 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
             f"no votes in both orders of a pair: a tag {ORDER} with AB and BA",
         )
     if scene.grid is not None and scene.grid.phrasings is not None:
-        several = plural(len(scene.grid.phrasings.names), "phrasing")
-        yes.append((f"what the wording does, over {several}: flips, and components of scores", ""))
+        wordings = plural(len(scene.grid.phrasings.names), "phrasing")
+        yes.append((f"what the wording does, over {wordings}: flips, and components of scores", ""))
     if scene.rates and len(scene.panel) < 2:
         no.append(("the spread across graders", "there is one grader"))
     put(
@@ -500,10 +515,15 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
         if counts
         else "no gold and no reference: --gold NAME or --reference NAME",
     )
+    several = len(scene.graders) > 1
     put(
-        not counts and len(scene.graders) > 1,
+        not counts and several and _overlap(scene),
         "agreement, kappa, AC1 and alpha",
-        "a table of counts has no pairs of labels" if counts else "there is one grader",
+        "a table of counts has no pairs of labels"
+        if counts
+        else "no response has labels of two graders"
+        if several
+        else "there is one grader",
     )
     readable = [g for g in scene.panel if scene.unread_share(g) <= UNREAD_LIMIT]
     if not testable_classes(scene):
@@ -548,6 +568,14 @@ def _possible(labels: Labels, scene: Scene, slices: Sequence[Scene]) -> list[Blo
             ),
         ),
     ]
+
+
+def _overlap(scene: Scene) -> bool:
+    """Whether any response has labels of two graders."""
+    if scene.grid is None:
+        return False
+    labelled = sum((scene.grid.column(g.name) >= 0).astype(int) for g in scene.graders)
+    return bool((np.asarray(labelled) > 1).any())
 
 
 def _cut(scene: Scene, options: Options) -> int:

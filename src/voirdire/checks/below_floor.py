@@ -80,6 +80,9 @@ def _below(evidence: Evidence, standard: str, one: Estimate) -> Finding:
     kappa = evidence.estimates.get("cohen_kappa", grader=grader, other=standard)
     floor = evidence.estimates.get(constant, other=standard)
     tail = "" if sure else " The interval of the difference holds zero: it may be chance."
+    if one.interval is None:
+        why = f" ({one.no_interval})" if one.no_interval else ""
+        tail = f" There is no interval of the difference{why}: it may be chance."
     if standard != scene.gold:
         tail += " Which of the two is off the reference does not tell."
     return Finding(

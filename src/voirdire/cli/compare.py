@@ -10,6 +10,7 @@ import typer
 from voirdire.cli.command import Command, examples
 from voirdire.cli.flags import AUDITING, READING, takes
 from voirdire.cli.output import check_outputs, format_suffixes, note, show, working, write_all
+from voirdire.errors import UsageError
 from voirdire.options import Options
 
 EXAMPLES = examples(
@@ -93,6 +94,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    graders: Annotated[str | None, typer.Option("--graders", hidden=True)] = None,
     output: Annotated[
         list[Path] | None,
         typer.Option(
@@ -144,6 +146,8 @@ def compare(
     """
     from voirdire import comparing
 
+    if graders is not None:
+        raise UsageError(_name_two(graders))
     outputs, tables = output or [], changes or []
     inputs = [old, *([new] if new is not None else [])]
     check_outputs(outputs, inputs, format_suffixes() if outputs else (), what="a report")
@@ -162,6 +166,18 @@ def compare(
     write_all(tables, result.write_changes, quiet=quiet)
     if not quiet:
         show(result.document, brief=True)
+
+
+def _name_two(graders: str) -> str:
+    """What to say to whoever names graders as for an audit."""
+    from voirdire.readers._suggest import typed
+
+    names = [n for n in graders.split(",") if n.strip()]
+    old, new = names if len(names) == 2 else ("NAME", "NAME")
+    return (
+        "compare takes two graders, not --graders: name them with "
+        f"{typed(['--old', old, '--new', new])}."
+    )
 
 
 def add_to(app: typer.Typer) -> None:

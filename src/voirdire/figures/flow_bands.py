@@ -30,6 +30,7 @@ MOST_ROWS = 60
 LEFT, RIGHT = 202.0, 660.0  # where bands begin and end
 ROLES = {"person": "person"}
 GAP = 2.0  # between two bands
+UNREAD = "could not be read"  # what the open band holds, where the data do not say more
 
 
 class _Flow:
@@ -49,6 +50,7 @@ class _Flow:
             need = sorted(range(len(rows)), key=lambda i: (not rows[i].get("flagged"), i))
             self.rows = [rows[i] for i in sorted(need[:MOST_ROWS])]
             self.left_out = len(rows) - MOST_ROWS
+        self.open = str(data.get("open") or UNREAD)
         given = data.get("total")
         read = [sum(self.amounts(r)) for r in rows]
         self.total = max([*read, float(given) if given is not None else 0.0], default=0.0)
@@ -62,7 +64,7 @@ class _Flow:
         ]
 
     def unread(self, row: Mapping[str, Any]) -> float:
-        """The labels of the class that this grader could not be read on."""
+        """The labels of the class on which this grader has none: not read, or its votes elected none."""
         rest = self.total - sum(self.amounts(row))
         return rest if rest > 1e-9 * max(self.total, 1.0) else 0.0
 
@@ -111,7 +113,7 @@ def _legend(flow: _Flow) -> tuple[list[str], float]:
         if flow.used[i]
     ]
     if flow.any_unread:
-        entries.append((OPEN, "", "could not be read"))
+        entries.append((OPEN, "", flow.open))
     named = [(f, ("→ " if i and n else "") + n, after) for i, (f, n, after) in enumerate(entries)]
     parts, y = legend(named, flagged=any(r.get("flagged") for r in flow.rows), room=160)
     return parts, y + 10
@@ -175,7 +177,7 @@ def _row(flow: _Flow, row: Mapping[str, Any], y: float, pitch: float, size: floa
         yield (
             f'<rect x="{num(x)}" y="{num(top)}" width="{num(width)}" height="{num(thick)}" '
             'fill="url(#%ID%open)" stroke="currentColor" stroke-opacity=".5" stroke-width=".75" '
-            f'stroke-dasharray="3 2"><title>could not be read: {counted(rest)}</title></rect>'
+            f'stroke-dasharray="3 2"><title>{clean(flow.open)}: {counted(rest)}</title></rect>'
         )
     if flagged:
         yield flag(RIGHT + 12, y + pitch / 2)
@@ -226,7 +228,7 @@ def lines(data: Mapping[str, Any], width: int, ascii_only: bool) -> tuple[str, .
         if flow.used[i]
     ]
     if flow.any_unread:
-        entries.append("? could not be read")
+        entries.append(f"? {printable(flow.open)}")
     head = [f"{counted(flow.total)} labels of {printable(flow.origin)} by {printable(flow.source)}"]
     head += wrapped(entries, width)
     order = " / ".join(["stays", *(printable(n) for (n, _), u in list(zip(flow.classes, flow.used, strict=True))[1:] if u)])  # fmt: skip
@@ -284,7 +286,7 @@ def table(data: Mapping[str, Any]) -> Rows:
         start = (flow.source, flow.origin, row["grader"])
         for i, ((name, _), amount) in enumerate(zip(flow.classes, amounts, strict=True)):
             rows.append((*start, "moved" if i else "stays", name, amount, flow.total))
-        rows.append((*start, "could not be read", "", flow.unread(row), flow.total))
+        rows.append((*start, flow.open, "", flow.unread(row), flow.total))
         rows.append((*start, "found", flow.origin, row.get("found"), None))
     return ("from", "class", "grader", "outcome", "to_class", "labels", "of"), tuple(rows)
 
@@ -299,6 +301,7 @@ DRAWING = Drawing(
         "total": "how many it gives, or None",
         "classes": "names of the ordered classes, lowest first",
         "off_scale": "names of classes outside the order",
+        "open": "what the rest of a row is called, or None: could not be read",
         "rows": "one a grader: grader, stays, moved (count by class), found, note, flagged",
     },
     svg=svg,

@@ -21,7 +21,9 @@ from voirdire.readers._json_table import cell_text
 from voirdire.readers._layout import (
     Laid,
     Plan,
+    candidates,
     canonical_frame,
+    is_prose,
     joined,
     long_table,
     mixed_notices,
@@ -221,15 +223,15 @@ def _columns_plan(
     alone: bool,
 ) -> Plan | None:
     said = bool(options.line_prefix)
-    if not forced and (any(r in keys for r in ("label", "grader")) or _are_columns(table, options)):
+    if not forced and ("label" in keys or _are_columns(table, options)):
         return None
     used = [c for columns in keys.values() for c in columns]
     notices: list[Text] = []
     prefix = options.line_prefix or PREFIX
     groups = numbered_columns(table, prefix)
-    if not said and forced and not any(_runs(g) for g in groups.values()):
+    if not said and not any(_runs(g) for g in groups.values()):
         other = found_prefix(table, used)
-        if other:
+        if other and (forced or _by_row(table, keys, numbered_columns(table, other), sure=False)):
             prefix, groups = other, numbered_columns(table, other)
             notices.append(
                 say(
@@ -242,9 +244,14 @@ def _columns_plan(
     groups = {n: g for n, g in groups.items() if g}
     if not groups or not (forced or said or any(_runs(g) for g in groups.values())):
         return None
+    by_row = _by_row(table, keys, groups, sure=forced or said)
+    if not forced and "grader" in keys and not by_row:
+        return None
     unnamed = options.grader_name or table.stem
     by_name = {n or unnamed: g for n, g in groups.items()}
-    graders = _chosen_graders(table, options, tuple(by_name), alone=alone, what="grader")
+    graders = tuple(by_name)
+    if not by_row:
+        graders = _chosen_graders(table, options, graders, alone=alone, what="grader")
     if not options.graders and len(graders) > 1:
         graders, left_out = _without_texts(table, by_name, graders)
         notices += left_out
@@ -269,8 +276,12 @@ def _columns_plan(
     lines = {g: tuple((names[j], c) for j, c in sorted(by_name[g].items())) for g in graders}
     columns = [c for pairs in lines.values() for _, c in pairs]
     refuse_ambiguous(table, columns)
-    plain_keys = _without(keys, ("label", "grader", "outcome", "line"))
-    full, unclear, more = _keys(table, options, plain_keys, ("response", "cluster", "vote"))
+    others = ("label", "outcome", "line") if by_row else ("label", "grader", "outcome", "line")
+    roles = ("response", *(["grader"] if by_row else []), "cluster", "vote")
+    full, unclear, more = _keys(table, options, _without(keys, others), roles)
+    if by_row and "response" not in {**full, **unclear}:
+        # A row is not a response of its own where several graders have a row on it.
+        unclear["response"] = _like_responses(table, full, columns)
     taken = [*columns, *(c for cs in (*full.values(), *unclear.values()) for c in cs)]
     beside = [
         c
@@ -290,12 +301,62 @@ def _columns_plan(
     return Plan(
         layout="checklist",
         keys=full,
-        graders=tuple(lines),
+        graders=() if by_row else tuple(lines),
         lines=lines,
         texts=_texts(table, prefix, {j: names[j] for j in numbers}, columns),
         needs=unclear,
         notices=(*notices, *more),
     )
+
+
+def _by_row(
+    table: RawTable,
+    keys: Mapping[str, tuple[str, ...]],
+    groups: Mapping[str, Mapping[int, str]],
+    *,
+    sure: bool,
+) -> bool:
+    """Whether a row is one response by one grader: a grader column stands beside one set of lines.
+
+    A column that nobody named as the grader is one by its name, where the lines have no ``NAME_`` and
+    it holds no verdicts itself. Unless it is ``sure`` that there are lines, they run and hold yes and
+    no, and no column is called like a label.
+    """
+    if len(groups) != 1:
+        return False
+    ((name, numbered),) = groups.items()
+    if not sure and not (
+        _runs(numbered)
+        and holds_verdicts(table, list(numbered.values()))
+        and not candidates(table, "label")
+    ):
+        return False
+    if "grader" in keys:
+        return True
+    used = {c for columns in keys.values() for c in columns}
+    found = [c for c in candidates(table, "grader") if c not in used]
+    return not name and any(
+        not holds_verdicts(table, [c]) and not table.frame[c].str.contains(r"^\s*[01]+\s*$").any()
+        for c in found
+    )
+
+
+def _like_responses(
+    table: RawTable, keys: Mapping[str, tuple[str, ...]], lines: Sequence[str]
+) -> tuple[str, ...]:
+    """The columns that tell the rows of each grader apart, first those that several graders share."""
+    call = [c for r in ("grader", "vote") for c in keys.get(r, ())]
+    n = table.frame.height
+    found = [
+        c
+        for c in table.columns
+        if c not in lines
+        and c not in call
+        and not table.frame[c].null_count()
+        and not is_prose(table.frame[c])
+        and table.frame.select(pl.struct([c, *call]).n_unique()).item() == n
+    ]
+    return tuple([c for c in found if table.frame[c].n_unique() < n] or found)
 
 
 def _without(
@@ -591,7 +652,7 @@ def lay_out_checklist(table: RawTable, options: Options, plan: Plan, *, alone: b
     elif plan.bits:
         laid = _of_bits(table, options, plan)
     elif plan.lines:
-        laid = _of_columns(table, options, plan)
+        laid = _of_columns(table, options, plan, alone=alone)
     else:
         laid = _of_rows(table, options, plan, alone=alone)
     lines = laid.lines or Lines()
@@ -619,6 +680,8 @@ def _held(
         if not raw.height:
             raise InputError(f"{printable(table.name)}: all rows are blank.")
         refuse_blank(table, raw, index, "response", keys["response"])
+        if plan.lines and "grader" in keys:
+            refuse_blank(table, raw, index, "grader", keys["grader"])
     else:
         notices.append(
             say(
@@ -634,18 +697,29 @@ def _held(
     return raw, frame, index, notices
 
 
-def _of_columns(table: RawTable, options: Options, plan: Plan) -> Laid:
+def _of_columns(table: RawTable, options: Options, plan: Plan, *, alone: bool) -> Laid:
     cells = [(g, line, column) for g, pairs in plan.lines.items() for line, column in pairs]
     columns = [column for _, _, column in cells]
     texts, shared, used, noted = _read_texts(table, plan)
     raw, frame, index, notices = _held(table, plan, [*columns, *used])
+    by_row = "grader" in plan.keys
+    seen = plan.graders
+    if by_row:
+        seen = tuple(frame["grader"].unique(maintain_order=True).to_list())
+        chosen = _chosen_graders(table, options, seen, alone=alone, what="grader")
+        if options.graders:
+            keep = frame["grader"].is_in(list(chosen))
+            positions = np.flatnonzero(keep.to_numpy())
+            index = positions if index is None else index[positions]
+            raw, frame = raw.filter(keep), frame.filter(keep)
     n, k = raw.height, len(cells)
     # Row by row in the file's order; in each row the graders in theirs, and their lines in order.
     at = (np.arange(n)[:, None] + n * np.arange(k)[None, :]).ravel()
     turn = np.tile(np.arange(k), n)
     labels = pl.concat([raw[c].alias("label") for c in columns]).gather(at)
     frame = frame[np.repeat(np.arange(n, dtype=np.uint32), k)]
-    frame.insert_column(1, pl.Series("grader", [g for g, _, _ in cells]).gather(turn))
+    if not by_row:
+        frame.insert_column(1, pl.Series("grader", [g for g, _, _ in cells]).gather(turn))
     frame.insert_column(2, labels)
     frame.insert_column(3, pl.Series("line", [line for _, line, _ in cells]).gather(turn))
 
@@ -660,7 +734,7 @@ def _of_columns(table: RawTable, options: Options, plan: Plan) -> Laid:
         place=place,
         layout="checklist",
         order=plan.graders,
-        seen=plan.graders,
+        seen=seen,
         notices=(*notices, *noted),
         lines=Lines(order={"": tuple(numbers)}, texts=texts, padded=True, shared=shared),
         height=n,

@@ -61,6 +61,7 @@ _WORDED = re.compile(
 _NUMBERED = re.compile(r"(?s)(?P<name>.*?[^\W\d_])[_.\-/ ]?\d{1,3}")
 _PERSON_LIKE = re.compile(r"(?i)annot|rater|human|person|people|expert|coder|worker|judge|grader")
 _FEW_VALUES = 12
+_TOTAL_WORDS = frozenset({"total", "n", "sum", "all", "count"})
 _OUTCOME_WORDS = (*OUTCOMES[1:], MISSING)
 
 
@@ -590,6 +591,15 @@ def _counts_plan(
     else:
         reserved = {total, *outcomes.values()}
         found = [c for c in left if c not in reserved and _holds_counts(table.frame[c])]
+        if not total and (total := _sum_column(table.frame, found, list(outcomes.values()))):
+            found.remove(total)
+            notices.append(
+                say(
+                    "The column {column} holds the sum of the other counts in every row that has all of "
+                    "them, so it is taken as the total and is no class. Rename it if it is a class.",
+                    column=Name(total),
+                )
+            )
         classes = {c.strip(): c for c in found}
         if found:
             notices.append(
@@ -600,6 +610,10 @@ def _counts_plan(
             )
     if not forced:
         counted = [c for c in classes.values() if _holds_counts(table.frame[c])]
+        if not known:
+            # Running numbers over 0 and 1 alone are the lines of a checklist, or graders.
+            lines = _lines_of_bits(table, counted)
+            counted = [c for c in counted if c not in lines]
         if len(counted) < 2 or (not known and (candidates(table, "label") or _has_ids(table))):
             return None
     if len(classes) < 2:
@@ -617,8 +631,46 @@ def _counts_plan(
     )
 
 
+def _sum_column(frame: pl.DataFrame, found: Sequence[str], outcomes: Sequence[str]) -> str:
+    """The column that is named like a total and is the sum of the others, else an empty text.
+
+    Two complete rows are the least that it rests on, and two other classes: one class always equals
+    its own sum. Where calls without a label are printed too, all rows hold them in the sum or none do.
+    """
+    for column in found:
+        if column.strip().lower() not in _TOTAL_WORDS:
+            continue
+        others = [c for c in found if c != column]
+        if len(others) < 2:
+            continue
+        names = [column, *others, *outcomes]
+        rows = [
+            [_whole(v) for v in row] for row in frame.select(pl.col(names).cast(pl.String)).rows()
+        ]
+        whole = [[n for n in row if n is not None] for row in rows if None not in row]
+        labels = len(others) + 1
+        sums = any(all(row[0] == sum(row[1:end]) for row in whole) for end in (labels, len(names)))
+        # A row that lacks a count may fall short of its total, and never goes beyond it.
+        fits = all(row[0] is None or row[0] >= sum(n or 0 for n in row[1:labels]) for row in rows)
+        if len(whole) >= 2 and any(row[0] for row in whole) and sums and fits:
+            return column
+    return ""
+
+
 def _has_ids(table: RawTable) -> bool:
     return bool(candidates(table, "response"))
+
+
+def _lines_of_bits(table: RawTable, columns: Sequence[str]) -> set[str]:
+    """Of these columns those with a common start, running numbers and nothing but 0, 1 and blanks."""
+    groups: dict[str, dict[int, str]] = {}
+    for column in columns:
+        found = _NUMBERED.fullmatch(column)
+        if found and table.frame[column].drop_nulls().str.contains(r"^\s*[01](\.0*)?\s*$").all():
+            number = int(re.split(r"\D", column)[-1])
+            groups.setdefault(found["name"], {})[number] = column
+    runs = (g for g in groups.values() if min(g) <= 1 and max(g) - min(g) < len(g) >= 2)
+    return {c for g in runs for c in g.values()}
 
 
 def _holds_counts(series: pl.Series) -> bool:

@@ -26,9 +26,11 @@ _LABEL_LIKE = re.compile(
 )
 _NO_GRADER = re.compile(r"agreement|flag|fail|parse|error|index|idx|trial|seed|epoch|repeat", re.I)
 _CLUSTER_LIKE = re.compile(r"prompt|question|goal|behaviou?r|session|core|topic", re.I)
+_GOLD_LIKE = re.compile(r"(?i)(.*[^a-z])?(human|gold|final|truth|expert|adjudicated)([^a-z].*)?")
 _SHOWN_COLUMNS = 24
 _LONGEST_WORD = 2000
 _MOST_CLASSES = 12
+_MOST_NUMBERS = 101  # of a score from 0 to 100
 
 
 def _as_list(names: Sequence[str]) -> str:
@@ -109,13 +111,25 @@ def _distinct(table: RawTable, columns: Sequence[str]) -> int:
     return int(table.frame.select(pl.struct(columns).n_unique()).item())
 
 
-def guessed_response(table: RawTable, leave: Sequence[str]) -> str:
-    """The column, or the columns to join, that tell rows apart; empty if there are none."""
-    known = [c for c in candidates(table, "response") if c not in leave]
-    if known and _distinct(table, known[:1]) == _height(table):
-        return known[0]
-    # What is not spelled like an id (a long text, a measured number) is not tried.
-    likely = [
+def _doubled(table: RawTable) -> tuple[str, ...]:
+    """Columns that share their header with another: no command can name them."""
+    return tuple(c for columns in table.ambiguous.values() for c in columns)
+
+
+def _guessed_response_within(table: RawTable, leave: Sequence[str], within: Sequence[str]) -> str:
+    """The fewest columns that tell the rows of one grader apart and are shared by several graders."""
+    likely = [c for c in _like_ids(table, leave) if c not in within][:7]
+    for size in (1, 2, 3, 4):
+        for columns in combinations(likely, size):
+            apart = _distinct(table, [*columns, *within]) == _height(table)
+            if apart and _distinct(table, columns) < _height(table):
+                return "+".join(columns)
+    return guessed_response(table, [*leave, *within])
+
+
+def _like_ids(table: RawTable, leave: Sequence[str]) -> list[str]:
+    """Columns that may be part of an id: no blanks, no long text, no measured number."""
+    return [
         c
         for c in table.columns
         if c not in leave
@@ -123,6 +137,15 @@ def guessed_response(table: RawTable, leave: Sequence[str]) -> str:
         and (table.frame[c].str.len_chars().mean() or 0) <= 200  # type: ignore[operator]
         and not table.frame[c].str.contains(r"^-?\d+\.\d{3,}$").any()
     ]
+
+
+def guessed_response(table: RawTable, leave: Sequence[str]) -> str:
+    """The column, or the columns to join, that tell rows apart; empty if there are none."""
+    leave = [*leave, *_doubled(table)]
+    known = [c for c in candidates(table, "response") if c not in leave]
+    if known and _distinct(table, known[:1]) == _height(table):
+        return known[0]
+    likely = _like_ids(table, leave)
     for column in likely:
         if _distinct(table, [column]) == _height(table):
             return column
@@ -134,7 +157,18 @@ def guessed_response(table: RawTable, leave: Sequence[str]) -> str:
 
 
 def guessed_graders(table: RawTable, leave: Sequence[str]) -> tuple[str, ...]:
-    """Columns that look like the labels of several graders: few classes, and the same ones."""
+    """Columns that look like the labels of several graders: few classes, and the same ones.
+
+    Where there are none, columns of the same numbers, each of which comes up several times.
+    """
+    leave = [*leave, *_doubled(table)]
+    return _of_same_words(table, leave) or _of_same_words(table, leave, numbers=True)
+
+
+def _of_same_words(
+    table: RawTable, leave: Sequence[str], *, numbers: bool = False
+) -> tuple[str, ...]:
+    most = _MOST_NUMBERS if numbers else _MOST_CLASSES
     vocabularies: dict[str, set[str]] = {}
     for column in table.columns:
         if column in leave or _NO_GRADER.search(column):
@@ -144,7 +178,11 @@ def guessed_graders(table: RawTable, leave: Sequence[str]) -> tuple[str, ...]:
         # In a longer table a class comes up more than once; what does not is an odd reply.
         repeated = counts.filter(pl.col("count") > 1) if values.len() > 30 else counts
         common = repeated.to_series().to_list()
-        if not common or len(common) > _MOST_CLASSES or len(counts) > len(common) + 30:
+        if not common or len(common) > most or len(counts) > len(common) + 30:
+            continue
+        if numbers and (
+            2 * len(common) > values.len() or any(number_form(v) is None for v in common)
+        ):
             continue
         vocabularies[column] = {number_form(v) or v.strip() for v in common}
     best: tuple[str, ...] = ()
@@ -190,6 +228,39 @@ def _seen(table: RawTable) -> list[str]:
     return lines
 
 
+def _several(table: RawTable, graders: Sequence[str]) -> bool:
+    return bool(graders) and _distinct(table, graders) > 1
+
+
+def _gold_like(names: Sequence[str]) -> str:
+    """The one column whose name says that it may be the truth; empty if there is none, or several."""
+    like = [n for n in names if _GOLD_LIKE.fullmatch(n)]
+    return like[0] if len(like) == 1 and len(names) > 1 else ""
+
+
+def gold_columns(table: RawTable) -> list[str]:
+    """Columns of a second file that may hold gold: pooled or adjudicated labels of few classes."""
+    return [
+        c
+        for c in table.columns
+        if c not in _doubled(table)
+        and (_POOLED.search(c) or _GOLD_LIKE.fullmatch(c))
+        and 0 < table.frame[c].drop_nulls().n_unique() <= _MOST_CLASSES
+    ]
+
+
+def gold_beside(
+    name: str, gold: str, others: Sequence[Source], files: Sequence[Source], options: Options
+) -> InputError:
+    """The error for a file beside label tables of which one column may hold their gold."""
+    words = ["voirdire", "audit", *(s.argument for s in files), *given(options), "--gold", gold]
+    beside = ", ".join(printable(s.name) for s in others[:4]) + (" …" if len(others) > 4 else "")
+    return InputError(
+        f"{printable(name)}: it is not clear what {shown_name(gold)} is. If it is the truth that the "
+        f"graders of {beside} are held against, name it as gold:\n  {typed(words)}"
+    )
+
+
 # --- errors -------------------------------------------------------------------------------------
 
 
@@ -200,14 +271,24 @@ def _roles_of(plan: Plan, table: RawTable, options: Options) -> dict[str, str | 
     }
     taken = [c for columns in plan.keys.values() for c in columns]
     for role, choices in plan.needs.items():
-        leave = [*taken, *plan.graders]
+        verdicts = [c for pairs in plan.lines.values() for _, c in pairs]
+        leave = [*taken, *plan.graders, *verdicts]
         if role == "response":
             # A cluster with one response is told apart by the cluster's own column.
-            leave = [*plan.keys.get("label", ()), *plan.keys.get("grader", ()), *plan.graders]
+            leave = [
+                *plan.keys.get("label", ()),
+                *plan.keys.get("grader", ()),
+                *plan.graders,
+                *verdicts,
+            ]
         if choices and role != "scale":
             roles[role] = choices[0]
         elif role == "response":
-            roles[role] = guessed_response(table, leave) or "COLUMN"
+            within = [c for r in ("grader", "vote", "phrasing") for c in plan.keys.get(r, ())]
+            if plan.layout == "long" and _several(table, plan.keys.get("grader", ())):
+                roles[role] = _guessed_response_within(table, leave, within) or "COLUMN"
+            else:
+                roles[role] = guessed_response(table, leave) or "COLUMN"
         elif role == "label":
             roles[role] = _guessed_label(table, leave) or "COLUMN"
         elif role == "graders":
@@ -275,9 +356,17 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
     """The error for a table in which no labels were found without more being said."""
     if _has_lines_with_gaps(table):
         return _may_have_gaps(source, table, options)
-    grader_columns = [c for c in table.columns if _GRADER_LIKE.search(c)]
-    graders = () if grader_columns else guessed_graders(table, candidates(table, "response"))
-    graders = _without_gold(graders, options)
+    alike = guessed_graders(table, candidates(table, "response"))
+    # What holds the same classes as other columns holds labels, whatever it is called. A grader's name
+    # and its copy do so too.
+    copies = len({tuple(table.frame[c].to_list()) for c in alike}) < 2
+    labelled = () if copies else alike
+    grader_columns = [
+        c
+        for c in table.columns
+        if _GRADER_LIKE.search(c) and c not in labelled and c not in _doubled(table)
+    ]
+    graders = () if grader_columns else _without_gold(alike, options)
     pooled = [c for c in table.columns if _POOLED.search(c)]
     said = {options.gold, options.reference, *options.people} & set(table.columns)
     cluster = next(
@@ -331,8 +420,10 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
     else:
         response = guessed_response(table, [*graders, *said])
         if graders or said:
+            # Gold alone is no audit: who is held against it must be named too.
+            named = graders or ("" if said - {options.gold} else "COLUMN,COLUMN")
             commands.append(
-                command(source, options, "wide", {"response": response, "graders": graders})
+                command(source, options, "wide", {"response": response, "graders": named})
             )
         label = _guessed_label(table, [*response.split("+"), *said, *graders])
         if label or not commands:
@@ -386,6 +477,8 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
                 *_seen(table),
                 f"Say what they are, for example{fill}:",
                 *(f"  {c}" for c in commands),
+                *_may_be_gold(source, options, graders, response),
+                *_doubled_names(table),
                 *(
                     [
                         f"If {_shown_wordings(worded)} are one grader under reworded instructions:",
@@ -400,6 +493,29 @@ def none_fits(source: Source, table: RawTable, options: Options) -> VoirdireErro
             ]
         )
     )
+
+
+def _may_be_gold(
+    source: Source, options: Options, graders: Sequence[str], response: str
+) -> list[str]:
+    """The same command with gold, if one of the graders is called like it."""
+    gold = "" if options.gold or gold_name(graders, options) else _gold_like(graders)
+    if not gold:
+        return []
+    roles = {"response": response, "graders": graders, "gold": gold}
+    return [
+        f"If {shown_name(gold)} is the truth that the others are held against:",
+        f"  {command(source, options, 'wide', roles)}",
+    ]
+
+
+def _doubled_names(table: RawTable) -> list[str]:
+    """Why columns that share a name are in no command."""
+    return [
+        f'{len(columns)} columns are called "{shown_name(name)}". To use one of them, give each its '
+        "own name."
+        for name, columns in table.ambiguous.items()
+    ]
 
 
 def _to_fill(commands: str) -> str:
@@ -466,6 +582,9 @@ def _may_be_lines(source: Source, table: RawTable, options: Options, response: s
         c for numbered in numbered_columns(table, prefix).values() for c in numbered.values()
     ]
     roles = {"response": response or "COLUMN", "line-prefix": prefix}
+    like = [c for c in candidates(table, "grader") if c not in columns]
+    if like:
+        roles["grader"] = like[0]
     return [
         f"If {printable(columns[0])} … {printable(columns[-1])} are not graders but the lines of "
         "a checklist:",

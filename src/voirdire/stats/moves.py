@@ -11,10 +11,12 @@ from voirdire import corroboration
 from voirdire.document import Block, Column, Figure, Kind, Table, cell
 from voirdire.estimand import Describes, Estimand, Scale, Source, Unit
 from voirdire.estimate import Key
+from voirdire.grid import NO_MAJORITY
 from voirdire.stats.base import Array, Estimates, Family, Given, Part, Scene, Statistic
 from voirdire.wording import Name, Text, counted, linked, plural, say
 
 MOST_CLASSES, MOST_FIGURES = 12, 3  # beyond these a figure shows nothing any more
+NOBODY_WON = "no majority or not read"  # what is open where votes elected no label
 MCC2 = Source(text='"The Missing Compliance Class", Table 2 and Figure 1')
 
 KEPT = Estimand(
@@ -235,6 +237,7 @@ def flow_figures(scene: Scene, estimates: Estimates) -> list[Block]:
                     "off_scale": [c for c in scene.classes if c not in scene.scale],
                     "from": standard,
                     "total": total,
+                    **_open_rest(scene, standard, class_, [r["grader"] for r in rows]),
                     "rows": rows,
                 },
                 alt=_flows_in_words(class_, rows),
@@ -248,6 +251,16 @@ def flow_figures(scene: Scene, estimates: Estimates) -> list[Block]:
             )
         )
     return made
+
+
+def _open_rest(scene: Scene, standard: str, class_: str, graders: Sequence[str]) -> dict[str, str]:
+    """What the figure calls the labels that a grader did not follow, where its votes elected none."""
+    if scene.grid is None:
+        return {}
+    given = scene.grid.column(standard) == scene.classes.index(class_)
+    columns = [scene.places[g] for g in graders]
+    tied = scene.grid.outcomes[given][:, columns] == NO_MAJORITY
+    return {"open": NOBODY_WON} if tied.any() else {}
 
 
 def _flows_in_words(class_: str, rows: Sequence[dict[str, Any]]) -> Text:
