@@ -321,7 +321,7 @@ def _value(value: object) -> tuple[str, bool]:
 def _pasted(block: Paste) -> list[tuple[str, str]]:
     """The forms of lines to paste: plain as they read here, Markdown and LaTeX by those formats."""
     lines = "\n".join(printable(plain(line)) for line in block.lines)
-    if block.command or block.title.endswith((", Markdown", ", LaTeX")):
+    if block.command:
         return [("", lines)]
     return [("plain", lines), ("Markdown", markdown.lines(block)), ("LaTeX", latex.paste(block))]
 
